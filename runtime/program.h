@@ -1,0 +1,156 @@
+// A compiled model as data: the steps to run, what each reads and writes, and how large every
+// buffer is. Produced by code generation, run by the executor; no pointer in it but the kernels.
+#pragma once
+
+#include "runtime/abi.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle::runtime {
+
+/// What a dimension of the table means, and so who fills it in before a call.
+enum class DimKind : uint8_t {
+  context,   ///< capacity of a cache slot in positions, a multiple of keyBlock
+  tokens,    ///< rows of a (tensor, sequences) input
+  sequences, ///< sequences of that input
+  outputs,   ///< rows whose results the caller asked for
+  keys,      ///< rows of the key view: the sum of each sequence's length so far, rounded up
+  tensor,    ///< a dynamic dimension of a plain tensor input
+};
+
+/// One entry of the table of dimensions. `input` is the index of the function's argument that
+/// decides it (for `tokens`, `sequences`, `outputs` and `keys` the `!heddle.sequences` argument);
+/// `axis` is used by `tensor` only.
+struct Dim {
+  DimKind kind;
+  uint32_t input = 0;
+  uint32_t axis = 0;
+};
+
+/// A sum of products of dimensions: `sum_i coefficient_i * prod_j dims[factors_ij]`.
+struct SizeTerm {
+  int64_t coefficient = 0;
+  std::vector<uint32_t> factors;
+};
+using Size = std::vector<SizeTerm>;
+
+/// The value of `size` for the given dimensions.
+int64_t evaluate(const Size &size, const int64_t *dims);
+
+/// Where an operand of a kernel lives.
+enum class Source : uint8_t {
+  dims,        ///< the table of dimensions, int64
+  input,       ///< argument `index` of the function (tensors)
+  sequences,   ///< `Sequence` records of argument `index`
+  rows,        ///< `Row` records of its token rows
+  keyRows,     ///< `Row` records of its key view
+  outputRows,  ///< int32 indices of the token rows whose results were asked for
+  slot,        ///< arena slot `index`
+  param,       ///< bound parameter `index` of the program's table
+  constant,    ///< constant `index` of the program's table
+  cacheKeys,   ///< keys of layer `index`
+  cacheValues, ///< values of layer `index`
+  output,      ///< result `index` of the function
+};
+
+struct Operand {
+  Source source = Source::dims;
+  uint32_t index = 0;
+};
+
+/// One axis of a step's grid: `ceil(extent / divisor)` tiles.
+struct GridAxis {
+  Size extent;
+  int64_t divisor = 1;
+};
+
+enum class Schedule : uint8_t {
+  serial,  ///< on the calling thread, whatever its size
+  even,    ///< contiguous equal shares: streams of weights
+  dynamic, ///< tiles differ in cost: taken one by one
+};
+
+/// One phase: a kernel run over a grid of tiles, all done before the next step starts.
+struct Step {
+  Kernel kernel = nullptr;
+  std::string symbol; ///< name of the kernel in the code, for profilers
+  std::string id;     ///< the graph op it came from, e.g. "layers.0.attention.query"
+  std::vector<Operand> operands;
+  std::vector<GridAxis> grid;
+  Schedule schedule = Schedule::even;
+  Size scratch;   ///< bytes of scratch for each worker
+  Size flops;     ///< modelled arithmetic of the phase
+  Size bytes;     ///< modelled bytes read and written
+  Size attention; ///< bytes of intermediate scores it keeps in the arena, counted apart
+};
+
+/// A region of the arena shared by values whose lifetimes do not meet; as large as its largest
+/// tenant.
+struct Slot {
+  std::vector<Size> tenants;
+};
+
+/// How a parameter is laid out for the kernels that read it.
+enum class Layout : uint8_t {
+  plain,  ///< as declared: row-major
+  panels, ///< `[N/16][K][16]` (f32) or `[N/16][K/2][16][2]` (bf16), zero padded
+};
+
+enum class ElementType : uint8_t { f32, bf16, i32, i1 };
+
+/// Bytes of `count` elements.
+int64_t byteSize(ElementType type, int64_t count);
+
+/// A weight as the program wants it: the parameter's name and declared type, and the layout. A
+/// product's weight is `[K, N]`, or `[N, K]` when `transposed` (rows are output columns).
+struct ParamUse {
+  std::string name;
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> shape;
+  Layout layout = Layout::plain;
+  bool transposed = false;
+};
+
+struct Constant {
+  ElementType type = ElementType::f32;
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> bytes;
+};
+
+/// What a cache holds: for each layer `heads` x context keys of width `keyWidth` and values of
+/// width `valueWidth`.
+struct CacheShape {
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t keyWidth = 0;
+  int64_t valueWidth = 0;
+  ElementType element = ElementType::f32;
+};
+
+/// One argument of the function.
+struct Input {
+  enum class Kind : uint8_t { tensor, sequences, cache } kind = Kind::tensor;
+  ElementType type = ElementType::f32;
+  std::vector<Size> shape; ///< tensors only
+};
+
+struct Output {
+  ElementType type = ElementType::f32;
+  std::vector<Size> shape;
+};
+
+struct Program {
+  std::vector<Dim> dims;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Slot> slots;
+  std::vector<ParamUse> params;
+  std::vector<Constant> constants;
+  std::vector<Step> steps;
+  CacheShape cache;
+  bool hasCache = false;
+};
+
+} // namespace heddle::runtime
