@@ -1,0 +1,33 @@
+// The heddle dialect, its types and its enumerations.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/dialect.h.inc"
+
+#include "ir/enums_enums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/enums_attributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "ir/types.h.inc"
+
+namespace heddle::ir {
+
+/// Name of the discardable attribute that holds an operation's stable id.
+inline constexpr llvm::StringLiteral idAttrName = "heddle.id";
+/// Name of the discardable attribute that lists the ids a fused operation was made of.
+inline constexpr llvm::StringLiteral fromAttrName = "heddle.from";
+/// Name of the function that is the model.
+inline constexpr llvm::StringLiteral forwardName = "forward";
+
+} // namespace heddle::ir

@@ -1,0 +1,120 @@
+// Operations of level `fused`: what fusion makes of the graph.
+#ifndef HEDDLE_IR_FUSED_OPS
+#define HEDDLE_IR_FUSED_OPS
+
+include "ir/ops.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+// A region of scalar code from the arith and math dialects, applied to every element.
+class Heddle_FusedOp<string mnemonic, list<Trait> traits = []>
+    : Heddle_Op<mnemonic, traits # [Pure, SingleBlockImplicitTerminator<"YieldOp">,
+                                    IsolatedFromAbove, RecursiveMemoryEffects]>;
+
+def Heddle_YieldOp : Heddle_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "the value of an element";
+  let description = [{
+    Ends the region of a fused operation.
+
+    ```mlir
+    heddle.yield %e : f32
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), [{ }]>];
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+def Heddle_MapOp : Heddle_FusedOp<"map"> {
+  let summary = "a chain of elementwise functions in one pass";
+  let description = [{
+    The region computes one element of the result from one element of each input; inputs broadcast as in `binary`.
+
+    ```mlir
+    %y = heddle.map (%a, %b) : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32> {
+    ^bb0(%x: f32, %w: f32):
+      %m = arith.mulf %x, %w : f32
+      heddle.yield %m : f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Heddle_AnyTensor>:$inputs);
+  let results = (outs Heddle_AnyTensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, results) $body";
+  let hasVerifier = 1;
+}
+
+def Heddle_LinearOp : Heddle_FusedOp<"linear"> {
+  let summary = "a product with a weight and what follows it, in registers";
+  let description = [{
+    `[.., M, K] x weight -> [.., M, N]` as `matmul`, then the region on every element: its first argument is the product, the
+    others elements of `extras`, which broadcast to the result.
+
+    ```mlir
+    %y = heddle.linear %x, %w (%r) {transpose_rhs} : (tensor<?x64xf32>, tensor<32x64xf32>, tensor<?x32xf32>) -> tensor<?x32xf32> {
+    ^bb0(%p: f32, %e: f32):
+      %s = arith.addf %p, %e : f32
+      heddle.yield %s : f32
+    }
+    ```
+  }];
+  let arguments = (ins Heddle_F32Tensor:$input, Heddle_FloatTensor:$weight,
+                       Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
+  let results = (outs Heddle_F32Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$input `,` $weight (`(` $extras^ `)`)? attr-dict `:` functional-type(operands, results) $body";
+  let hasVerifier = 1;
+}
+
+def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
+  let summary = "two products of one input and the gate between them, in registers";
+  let description = [{
+    Both weights take the same input `[.., M, K]`; the region gets an element of each product, then elements of `extras`.
+
+    ```mlir
+    %y = heddle.gated_linear %x, %g, %u {transpose_rhs} : (tensor<?x64xf32>, tensor<172x64xf32>, tensor<172x64xf32>) -> tensor<?x172xf32> {
+    ^bb0(%p: f32, %q: f32):
+      %m = arith.mulf %p, %q : f32
+      heddle.yield %m : f32
+    }
+    ```
+  }];
+  let arguments = (ins Heddle_F32Tensor:$input, Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
+                       Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
+  let results = (outs Heddle_F32Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$input `,` $gate `,` $up (`(` $extras^ `)`)? attr-dict `:` functional-type(operands, results) $body";
+  let hasVerifier = 1;
+}
+
+def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]> {
+  let summary = "softmax(chain(q k^T), masked) v, without the scores in memory";
+  let description = [{
+    Queries `[H, T, d]`, keys `[Hkv, S, d]`, values `[Hkv, S, dv]`, H a multiple of Hkv; the result is `[H, T, dv]`. The region changes a
+    score: its first argument is the product, the others elements of `extras`, which broadcast to `[H, T, S]`. `queries`, `keys`, `mask`,
+    `causal`, `window` and `prefix` are those of `mask`; a row that sees no key gives 0. Rounded where the unfused graph rounds: maximum and sum first, then p = e / sum, then p
+    times the values in ascending order of keys.
+
+    ```mlir
+    %o = heddle.attention %q, %k, %v queries(%rows) keys(%keyRows) {causal, masked} : (tensor<8x?x8xf32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences, !heddle.sequences) -> tensor<8x?x8xf32> {
+    ^bb0(%s: f32):
+      %c = arith.constant 0.353553385 : f32
+      %t = arith.mulf %s, %c : f32
+      heddle.yield %t : f32
+    }
+    ```
+  }];
+  let arguments = (ins Heddle_F32Tensor:$query, Heddle_F32Tensor:$key, Heddle_F32Tensor:$value,
+                       Variadic<Heddle_AnyTensor>:$extras, Optional<Heddle_Sequences>:$queries,
+                       Optional<Heddle_Sequences>:$keys, Optional<Heddle_MaskTensor>:$mask,
+                       UnitAttr:$masked, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<I64Attr>:$prefix);
+  let results = (outs Heddle_F32Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`(` $extras^ `)`)? (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict `:` functional-type(operands, results) $body
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // HEDDLE_IR_FUSED_OPS

@@ -1,0 +1,36 @@
+// Types of the heddle dialect: the description of rows, and the cache.
+#ifndef HEDDLE_IR_TYPES
+#define HEDDLE_IR_TYPES
+
+include "ir/dialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Heddle_Type<string name, string typeMnemonic> : TypeDef<Heddle_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Heddle_Sequences : Heddle_Type<"Sequences", "sequences"> {
+  let summary = "which sequence and position each row of a tensor holds";
+  let description = [{
+    A batch is several sequences laid one after the other in the rows of a tensor. A value of this
+    type says for every row to which sequence it belongs and at which position it stands, and, for
+    a call of a model, in which slot of the cache a sequence lives and for which rows results are
+    wanted. One prompt, ragged prompts, decoding sixteen sequences and any mixture are one type.
+  }];
+}
+
+def Heddle_Cache : Heddle_Type<"Cache", "cache"> {
+  let summary = "the keys and values of the positions seen so far";
+  let description = [{
+    `!heddle.cache<22 x 4, 64, 64, bf16>` keeps, for 22 layers and 4 heads, keys of width 64 and
+    values of width 64 in bf16, for as many slots and positions as the session gave it. It is a
+    value that goes in and comes out: an append makes a new one, of which the old one may not be
+    used again.
+  }];
+  let parameters = (ins "int64_t":$layers, "int64_t":$heads, "int64_t":$keyWidth,
+                        "int64_t":$valueWidth, "::mlir::Type":$element);
+  let assemblyFormat = "`<` $layers `x` $heads `,` $keyWidth `,` $valueWidth `,` $element `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // HEDDLE_IR_TYPES
