@@ -12,10 +12,10 @@ using namespace mlir;
 
 #include "ir/dialect.cpp.inc"
 
-#include "ir/enums_enums.cpp.inc"
+#include "ir/enums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
-#include "ir/enums_attributes.cpp.inc"
+#include "ir/attributes.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "ir/types.cpp.inc"
@@ -29,7 +29,7 @@ void HeddleDialect::initialize() {
       >();
   addAttributes<
 #define GET_ATTRDEF_LIST
-#include "ir/enums_attributes.cpp.inc"
+#include "ir/attributes.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST
@@ -38,8 +38,7 @@ void HeddleDialect::initialize() {
 }
 
 LogicalResult CacheType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t layers,
-                                int64_t heads, int64_t keyWidth, int64_t valueWidth,
-                                Type element) {
+                                int64_t heads, int64_t keyWidth, int64_t valueWidth, Type element) {
   if (layers < 1 || heads < 1 || keyWidth < 1 || valueWidth < 1)
     return emitError() << "a cache needs at least one layer and head and widths of at least 1, "
                           "found "

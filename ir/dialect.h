@@ -13,10 +13,10 @@
 
 #include "ir/dialect.h.inc"
 
-#include "ir/enums_enums.h.inc"
+#include "ir/enums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
-#include "ir/enums_attributes.h.inc"
+#include "ir/attributes.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "ir/types.h.inc"

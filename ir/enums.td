@@ -10,10 +10,6 @@ class Heddle_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let cppNamespace = "::heddle::ir";
   let genSpecializedAttr = 0;
 }
-class Heddle_EnumAttr<I32EnumAttr info, string mnemonic>
-    : EnumAttr<Heddle_Dialect, info, mnemonic> {
-  let assemblyFormat = "$value";
-}
 
 // A new elementwise function: add it here, in scalar_ops.cpp and in the reference kernels.
 def Heddle_UnaryKind : Heddle_Enum<"UnaryKind", "elementwise function of one operand", [
@@ -26,7 +22,6 @@ def Heddle_UnaryKind : Heddle_Enum<"UnaryKind", "elementwise function of one ope
   I32EnumAttrCase<"GeluErf", 12, "gelu_erf">, I32EnumAttrCase<"GeluTanh", 13, "gelu_tanh">,
   I32EnumAttrCase<"Erf", 14, "erf">, I32EnumAttrCase<"Square", 15, "square">,
   I32EnumAttrCase<"Not", 16, "not">]>;
-def Heddle_UnaryKindAttr : Heddle_EnumAttr<Heddle_UnaryKind, "unary_kind">;
 
 def Heddle_BinaryKind : Heddle_Enum<"BinaryKind", "elementwise function of two operands", [
   I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Sub", 1, "sub">,
@@ -35,20 +30,16 @@ def Heddle_BinaryKind : Heddle_Enum<"BinaryKind", "elementwise function of two o
   I32EnumAttrCase<"Equal", 6, "equal">, I32EnumAttrCase<"Less", 7, "less">,
   I32EnumAttrCase<"LessEqual", 8, "less_equal">, I32EnumAttrCase<"And", 9, "and">,
   I32EnumAttrCase<"Or", 10, "or">]>;
-def Heddle_BinaryKindAttr : Heddle_EnumAttr<Heddle_BinaryKind, "binary_kind">;
 
 def Heddle_ReduceKind : Heddle_Enum<"ReduceKind", "how a dimension is folded into one value", [
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">,
   I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">]>;
-def Heddle_ReduceKindAttr : Heddle_EnumAttr<Heddle_ReduceKind, "reduce_kind">;
 
 def Heddle_NormKind : Heddle_Enum<"NormKind", "what a norm divides by", [
   I32EnumAttrCase<"Rms", 0, "rms">, I32EnumAttrCase<"Layer", 1, "layer">]>;
-def Heddle_NormKindAttr : Heddle_EnumAttr<Heddle_NormKind, "norm_kind">;
 
 def Heddle_Pairing : Heddle_Enum<"Pairing", "which two entries of a head turn together", [
   I32EnumAttrCase<"Interleaved", 0, "interleaved">,
   I32EnumAttrCase<"HalfSplit", 1, "half_split">]>;
-def Heddle_PairingAttr : Heddle_EnumAttr<Heddle_Pairing, "pairing">;
 
 #endif // HEDDLE_IR_ENUMS

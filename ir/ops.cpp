@@ -12,7 +12,8 @@ using namespace mlir;
 
 namespace heddle::ir {
 
-//===-- Weights and constants -------------------------------------------------------------------===//
+//===-- Weights and constants
+//-------------------------------------------------------------------===//
 
 LogicalResult ParamOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
@@ -28,14 +29,15 @@ LogicalResult WeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!param)
     return emitOpError("names '") << getParam() << "', which no heddle.param declares";
   if (param.getType() != getType())
-    return emitOpError("has type ") << getType() << ", but '" << getParam() << "' is declared as "
-                                    << param.getType();
+    return emitOpError("has type ")
+           << getType() << ", but '" << getParam() << "' is declared as " << param.getType();
   return success();
 }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-//===-- Regions of fused operations -------------------------------------------------------------===//
+//===-- Regions of fused operations
+//-------------------------------------------------------------===//
 
 /// A region takes one scalar for each product and for each tensor of `elements`, and yields one
 /// scalar of the result's element type; `elements` broadcast to the result.
@@ -78,9 +80,9 @@ static LogicalResult verifyProduct(Operation *op, RankedTensorType input, Ranked
   SmallVector<int64_t> shape(input.getShape());
   shape.back() = n;
   if (result.getShape() != ArrayRef<int64_t>(shape))
-    return op->emitOpError("gives ") << describe(RankedTensorType::get(
-                                            shape, Float32Type::get(op->getContext())))
-                                     << ", not " << describe(result);
+    return op->emitOpError("gives ")
+           << describe(RankedTensorType::get(shape, Float32Type::get(op->getContext()))) << ", not "
+           << describe(result);
   return success();
 }
 

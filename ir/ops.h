@@ -10,8 +10,8 @@
 
 namespace heddle::ir {
 
-/// The shape two shapes broadcast to, aligned from the right: dimensions meet when they are equal, or
-/// one is a static 1 or missing. A static dimension wins over a dynamic one. Fails where they do
+/// The shape two shapes broadcast to, aligned from the right: dimensions meet when they are equal,
+/// or one is a static 1 or missing. A static dimension wins over a dynamic one. Fails where they do
 /// not meet.
 mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(llvm::ArrayRef<int64_t> lhs,
                                                             llvm::ArrayRef<int64_t> rhs);

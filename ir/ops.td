@@ -6,7 +6,7 @@
 
 include "ir/dialect.td"
 include "ir/types.td"
-include "ir/enums.td"
+include "ir/attributes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"

@@ -69,7 +69,8 @@ static LogicalResult checkAxis(MaybeLocation location, StringRef name, RankedTen
   return fail(location, name, ": axis ", axis, " is not a dimension of ", describe(type));
 }
 
-//===-- Constants, positions, embedding ---------------------------------------------------------===//
+//===-- Constants, positions, embedding
+//---------------------------------------------------------===//
 
 LogicalResult ConstantOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                            Types &types) {
@@ -92,12 +93,13 @@ LogicalResult EmbedOp::inferReturnTypes(MLIRContext *context, MaybeLocation loca
   if (table.getRank() != 2 || ids.getRank() != 1)
     return fail(location, "embed: needs a table [rows, width] and ids [tokens], found ",
                 describe(table), " and ", describe(ids));
-  types.push_back(RankedTensorType::get({ids.getDimSize(0), table.getDimSize(1)},
-                                        Float32Type::get(context)));
+  types.push_back(
+      RankedTensorType::get({ids.getDimSize(0), table.getDimSize(1)}, Float32Type::get(context)));
   return success();
 }
 
-//===-- Products --------------------------------------------------------------------------------===//
+//===-- Products
+//--------------------------------------------------------------------------------===//
 
 /// The shape of `lhs x rhs`, with `rhs` transposed or not.
 static FailureOr<SmallVector<int64_t>> productShape(MaybeLocation location, StringRef name,
@@ -105,8 +107,10 @@ static FailureOr<SmallVector<int64_t>> productShape(MaybeLocation location, Stri
                                                     bool transposed) {
   int64_t rank = lhs.getRank(), rhsRank = rhs.getRank();
   if (rank < 2 || (rhsRank != 2 && rhsRank != rank))
-    return fail(location, name, ": needs at least two dimensions on the left and as many (or two) on the right, "
-                                "found ", describe(lhs), " and ", describe(rhs));
+    return fail(location, name,
+                ": needs at least two dimensions on the left and as many (or two) on the right, "
+                "found ",
+                describe(lhs), " and ", describe(rhs));
   int64_t k = rhs.getDimSize(rhsRank - (transposed ? 1 : 2));
   int64_t n = rhs.getDimSize(rhsRank - (transposed ? 2 : 1));
   if (!meet(lhs.getDimSize(rank - 1), k))
@@ -154,7 +158,8 @@ LogicalResult GatedMlpOp::inferReturnTypes(MLIRContext *context, MaybeLocation l
   return success();
 }
 
-//===-- Elementwise and reductions --------------------------------------------------------------===//
+//===-- Elementwise and reductions
+//--------------------------------------------------------------===//
 
 LogicalResult UnaryOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                         Types &types) {
@@ -162,8 +167,8 @@ LogicalResult UnaryOp::inferReturnTypes(MLIRContext *, MaybeLocation location, A
   bool logical = adaptor.getKind() == UnaryKind::Not;
   Type element = type.getElementType();
   if (logical ? !element.isInteger(1) : !element.isF32())
-    return fail(location, stringifyUnaryKind(adaptor.getKind()), ": takes ",
-                logical ? "i1" : "f32", ", found ", describe(type));
+    return fail(location, stringifyUnaryKind(adaptor.getKind()), ": takes ", logical ? "i1" : "f32",
+                ", found ", describe(type));
   types.push_back(type);
   return success();
 }
@@ -175,8 +180,8 @@ LogicalResult BinaryOp::inferReturnTypes(MLIRContext *context, MaybeLocation loc
   StringRef name = stringifyBinaryKind(kind);
   Type element = lhs.getElementType();
   bool logical = kind == BinaryKind::And || kind == BinaryKind::Or;
-  bool compares = kind == BinaryKind::Equal || kind == BinaryKind::Less ||
-                  kind == BinaryKind::LessEqual;
+  bool compares =
+      kind == BinaryKind::Equal || kind == BinaryKind::Less || kind == BinaryKind::LessEqual;
   bool right = logical ? element.isInteger(1) : element.isF32() || element.isInteger(32);
   if (!right || element != rhs.getElementType())
     return fail(location, name, ": takes two tensors of ", logical ? "i1" : "f32 or of i32",
@@ -252,7 +257,8 @@ LogicalResult NormOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Ad
   return success();
 }
 
-//===-- Attention, from its parts ---------------------------------------------------------------===//
+//===-- Attention, from its parts
+//---------------------------------------------------------------===//
 
 LogicalResult SplitHeadsOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                              Types &types) {
@@ -263,8 +269,8 @@ LogicalResult SplitHeadsOp::inferReturnTypes(MLIRContext *, MaybeLocation locati
   if (heads < 1 || type.getDimSize(1) % heads != 0)
     return fail(location, "split_heads: ", heads, " heads do not divide the width of ",
                 describe(type));
-  types.push_back(RankedTensorType::get(
-      {heads, type.getDimSize(0), type.getDimSize(1) / heads}, type.getElementType()));
+  types.push_back(RankedTensorType::get({heads, type.getDimSize(0), type.getDimSize(1) / heads},
+                                        type.getElementType()));
   return success();
 }
 
@@ -273,8 +279,8 @@ LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, MaybeLocation locati
   auto type = tensorOf(adaptor.getInput());
   if (type.getRank() != 3 || type.isDynamicDim(0) || type.isDynamicDim(2))
     return fail(location, "merge_heads: needs [heads, tokens, width], found ", describe(type));
-  types.push_back(RankedTensorType::get({type.getDimSize(1), type.getDimSize(0) * type.getDimSize(2)},
-                                        type.getElementType()));
+  types.push_back(RankedTensorType::get(
+      {type.getDimSize(1), type.getDimSize(0) * type.getDimSize(2)}, type.getElementType()));
   return success();
 }
 
@@ -333,7 +339,7 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
   if (!meet(keys.getDimSize(1), values.getDimSize(1)))
     return fail(location, "cache_append: needs as many keys as values, found ", describe(keys),
                 " and ", describe(values));
-  if (adaptor.getLayer() < 0 || adaptor.getLayer() >= cache.getLayers())
+  if (int64_t(adaptor.getLayer()) < 0 || int64_t(adaptor.getLayer()) >= cache.getLayers())
     return fail(location, "cache_append: layer ", adaptor.getLayer(), " of a cache of ",
                 cache.getLayers());
   Type f32 = Float32Type::get(context);
@@ -375,7 +381,8 @@ LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
   return success();
 }
 
-//===-- Shapes ----------------------------------------------------------------------------------===//
+//===-- Shapes
+//----------------------------------------------------------------------------------===//
 
 LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                             Types &types) {
@@ -403,8 +410,8 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
     std::string text;
     llvm::raw_string_ostream stream(text);
     llvm::interleaveComma(shape, stream);
-    return fail(location, "reshape: ", describe(type), " does not take the shape [", text, "]: ",
-                why);
+    return fail(location, "reshape: ", describe(type), " does not take the shape [", text,
+                "]: ", why);
   };
   if (llvm::any_of(shape, [](int64_t size) { return size < -1; }))
     return wrong("sizes are 0 or more, or -1 for what remains");
@@ -437,13 +444,15 @@ LogicalResult ExpandOp::inferReturnTypes(MLIRContext *, MaybeLocation location, 
   SmallVector<int64_t> shape(adaptor.getShape());
   int64_t missing = int64_t(shape.size()) - type.getRank();
   if (missing < 0)
-    return fail(location, "expand: ", describe(type), " has more dimensions than the shape asked for");
+    return fail(location, "expand: ", describe(type),
+                " has more dimensions than the shape asked for");
   for (auto [i, size] : llvm::enumerate(shape)) {
     int64_t from = int64_t(i) < missing ? 1 : type.getDimSize(i - missing);
     if (size == -1)
       size = from;
     else if (size < 0 || (from != 1 && from != size))
-      return fail(location, "expand: dimension ", i, " of ", describe(type), " cannot become ", size);
+      return fail(location, "expand: dimension ", i, " of ", describe(type), " cannot become ",
+                  size);
   }
   types.push_back(RankedTensorType::get(shape, type.getElementType()));
   return success();
@@ -460,8 +469,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, MaybeLocation location, 
   SmallVector<int64_t> shape(first.getShape());
   for (Value value : adaptor.getInputs().drop_front()) {
     auto type = tensorOf(value);
-    bool alike = type.getRank() == first.getRank() &&
-                 type.getElementType() == first.getElementType();
+    bool alike =
+        type.getRank() == first.getRank() && type.getElementType() == first.getElementType();
     for (int64_t i = 0; alike && i < first.getRank(); ++i) {
       alike = i == axis || meet(shape[i], type.getDimSize(i));
       if (alike && i != axis)
