@@ -58,7 +58,7 @@ def Heddle_LinearOp : Heddle_FusedOp<"linear"> {
     }
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$input, Heddle_FloatTensor:$weight,
+  let arguments = (ins Heddle_FloatTensor:$input, Heddle_FloatTensor:$weight,
                        Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
@@ -79,7 +79,7 @@ def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
     }
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$input, Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
+  let arguments = (ins Heddle_FloatTensor:$input, Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
                        Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
@@ -92,7 +92,7 @@ def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]>
   let description = [{
     Queries `[H, T, d]`, keys `[Hkv, S, d]`, values `[Hkv, S, dv]`, H a multiple of Hkv; the result is `[H, T, dv]`. The region changes a
     score: its first argument is the product, the others elements of `extras`, which broadcast to `[H, T, S]`. `queries`, `keys`, `mask`,
-    `causal`, `window` and `prefix` are those of `mask`; a row that sees no key gives 0. Rounded where the unfused graph rounds: maximum and sum first, then p = e / sum, then p
+    `causal`, `window` and `prefix` are those of `mask`; a row that sees no key gives 0. Where keys or values are bf16, queries or weights are rounded to bf16 first, as in `matmul`. Rounded where the unfused graph rounds: maximum and sum first, then p = e / sum, then p
     times the values in ascending order of keys.
 
     ```mlir
@@ -104,7 +104,7 @@ def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]>
     }
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$query, Heddle_F32Tensor:$key, Heddle_F32Tensor:$value,
+  let arguments = (ins Heddle_F32Tensor:$query, Heddle_FloatTensor:$key, Heddle_FloatTensor:$value,
                        Variadic<Heddle_AnyTensor>:$extras, Optional<Heddle_Sequences>:$queries,
                        Optional<Heddle_Sequences>:$keys, Optional<Heddle_MaskTensor>:$mask,
                        UnitAttr:$masked, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,

@@ -266,8 +266,8 @@ def Heddle_GatherHeadsOp : Heddle_GraphOp<"gather_heads"> {
     %k = heddle.gather_heads %kv {heads = 8 : i64} : (tensor<4x?x8xf32>) -> tensor<8x?x8xf32>
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$input, I64Attr:$heads);
-  let results = (outs Heddle_F32Tensor:$result);
+  let arguments = (ins Heddle_FloatTensor:$input, I64Attr:$heads);
+  let results = (outs Heddle_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
 }
 
@@ -299,7 +299,8 @@ def Heddle_CacheAppendOp : Heddle_GraphOp<"cache_append"> {
     Writes the rows of `keys` `[Hkv, T, d]` and `values` `[Hkv, T, dv]` to the cache of `layer` at the positions that `rows` gives, and
     returns the new cache and all keys and values of the call's sequences: `[Hkv, S, d]`, `[Hkv, S, dv]` and the description
     of their S rows. Each sequence takes its length so far rounded up to 16 rows; rows beyond its length are
-    unwritten: they read as 0 and belong to no sequence. Stored in the cache's element type (f32 to bf16 rounds to nearest even).
+    unwritten: they read as 0 and belong to no sequence. Stored, and returned, in the cache's element type (f32 to bf16 rounds to nearest
+    even), so that the products with them follow the rule of `matmul`.
 
     ```mlir
     %c1, %ks, %vs, %kr = heddle.cache_append %c, %k, %v, %rows {layer = 0 : i64} : (!heddle.cache<5 x 4, 8, 8, f32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences) -> (!heddle.cache<5 x 4, 8, 8, f32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences)
@@ -307,8 +308,8 @@ def Heddle_CacheAppendOp : Heddle_GraphOp<"cache_append"> {
   }];
   let arguments = (ins Heddle_Cache:$cache, Heddle_F32Tensor:$keys, Heddle_F32Tensor:$values,
                        Heddle_Sequences:$rows, I64Attr:$layer);
-  let results = (outs Heddle_Cache:$newCache, Heddle_F32Tensor:$allKeys,
-                      Heddle_F32Tensor:$allValues, Heddle_Sequences:$keyRows);
+  let results = (outs Heddle_Cache:$newCache, Heddle_FloatTensor:$allKeys,
+                      Heddle_FloatTensor:$allValues, Heddle_Sequences:$keyRows);
   let assemblyFormat = "$cache `,` $keys `,` $values `,` $rows attr-dict `:` functional-type(operands, results)";
 }
 

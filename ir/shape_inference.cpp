@@ -342,10 +342,12 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
   if (int64_t(adaptor.getLayer()) < 0 || int64_t(adaptor.getLayer()) >= cache.getLayers())
     return fail(location, "cache_append: layer ", adaptor.getLayer(), " of a cache of ",
                 cache.getLayers());
-  Type f32 = Float32Type::get(context);
+  Type element = cache.getElement();
   types.push_back(cache);
-  types.push_back(RankedTensorType::get({cache.getHeads(), dynamic, cache.getKeyWidth()}, f32));
-  types.push_back(RankedTensorType::get({cache.getHeads(), dynamic, cache.getValueWidth()}, f32));
+  types.push_back(
+      RankedTensorType::get({cache.getHeads(), dynamic, cache.getKeyWidth()}, element));
+  types.push_back(
+      RankedTensorType::get({cache.getHeads(), dynamic, cache.getValueWidth()}, element));
   types.push_back(SequencesType::get(context));
   return success();
 }
