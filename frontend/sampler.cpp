@@ -1,0 +1,143 @@
+#include "frontend/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+// A fused multiply-add here and none there would be two different random texts.
+#pragma clang fp contract(off)
+
+namespace heddle {
+
+namespace {
+
+/// Spreads a seed over a generator's state (Steele, Lea and Flood 2014).
+uint64_t splitmix64(uint64_t &state) {
+  state += 0x9e3779b97f4a7c15;
+  uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+/// xoshiro256** (Blackman and Vigna, https://prng.di.unimi.it/).
+uint64_t nextRandom(std::array<uint64_t, 4> &s) {
+  const uint64_t result = std::rotl(s[1] * 5, 7) * 9;
+  const uint64_t shifted = s[1] << 17;
+  s[2] ^= s[0];
+  s[3] ^= s[1];
+  s[1] ^= s[2];
+  s[0] ^= s[3];
+  s[2] ^= shifted;
+  s[3] = std::rotl(s[3], 45);
+  return result;
+}
+
+/// e to the power of `x` <= 0, to about 1e-15. The C library's differs between platforms in its
+/// last digit, and with it now and then a token.
+double exponential(double x) {
+  if (x < -700)
+    return 0;
+  constexpr double log2e = 1.4426950408889634, ln2High = 0x1.62e42feep-1,
+                   ln2Low = 0x1.a39ef35793c76p-33;
+  const double power = std::floor(x * log2e + 0.5);
+  const double r = (x - power * ln2High) - power * ln2Low; // |r| <= ln(2) / 2
+  double sum = 1;
+  for (int i = 13; i > 0; --i)
+    sum = 1 + sum * r / i;
+  return std::ldexp(sum, static_cast<int>(power));
+}
+
+} // namespace
+
+Result<int32_t> bestToken(std::span<const float> logits) {
+  if (logits.empty())
+    return dataError("the model gave no logits to choose a token from");
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  size_t best = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i]) || logits[i] == infinity)
+      return dataError(fmt::format("the logit of token {} is {}, expected a finite number; the "
+                                   "model's weights or their type may be wrong",
+                                   i, logits[i]));
+    if (logits[i] > logits[best])
+      best = i;
+  }
+  if (logits[best] == -infinity)
+    return dataError("every logit is -inf, expected finite numbers; no token can be chosen");
+  return static_cast<int32_t>(best);
+}
+
+Result<Sampler> Sampler::create(const SamplerOptions &options) {
+  if (!(options.temperature >= 0) || std::isinf(options.temperature))
+    return usageError(
+        fmt::format("temperature is {}, expected a finite number from 0", options.temperature));
+  if (!(options.topP > 0 && options.topP <= 1))
+    return usageError(
+        fmt::format("top-p is {}, expected a number above 0 and at most 1", options.topP));
+  return Sampler(options);
+}
+
+Sampler::Sampler(const SamplerOptions &options) : options(options) {
+  uint64_t seed = options.seed;
+  for (uint64_t &word : state)
+    word = splitmix64(seed);
+}
+
+/// In [0, 1), in steps of 2^-53.
+double Sampler::uniform() { return static_cast<double>(nextRandom(state) >> 11) * 0x1p-53; }
+
+/// One of `tokens`, whose weights sum to `total` in that order.
+int32_t Sampler::drawFrom(std::span<const int32_t> tokens, double total) {
+  const double target = uniform() * total;
+  double sum = 0;
+  for (const int32_t token : tokens) {
+    sum += weights[static_cast<size_t>(token)];
+    if (sum > target)
+      return token;
+  }
+  return tokens.back(); // unreachable: target < total, the same sum
+}
+
+int32_t Sampler::drawFromNucleus(double total) {
+  // The likelier token first, then the lower id; only as many are sorted as the nucleus takes.
+  const auto comesLater = [&](int32_t a, int32_t b) {
+    const double weightA = weights[static_cast<size_t>(a)],
+                 weightB = weights[static_cast<size_t>(b)];
+    return weightA != weightB ? weightA < weightB : a > b;
+  };
+  std::ranges::make_heap(candidates, comesLater);
+  const double wanted = options.topP * total;
+  double sum = 0;
+  auto nucleus = candidates.end(); // popping moves the chosen to the back, last chosen first
+  while (nucleus != candidates.begin() && !(sum >= wanted)) {
+    std::pop_heap(candidates.begin(), nucleus, comesLater);
+    --nucleus;
+    sum += weights[static_cast<size_t>(*nucleus)];
+  }
+  std::reverse(nucleus, candidates.end());
+  return drawFrom({nucleus, candidates.end()}, sum);
+}
+
+Result<int32_t> Sampler::sample(std::span<const float> logits) {
+  const auto best = bestToken(logits);
+  if (!best || options.temperature == 0)
+    return best;
+  const double largest = logits[static_cast<size_t>(*best)];
+  weights.resize(logits.size());
+  candidates.clear();
+  double total = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    weights[i] = exponential((logits[i] - largest) / options.temperature);
+    total += weights[i];
+    if (weights[i] > 0)
+      candidates.push_back(static_cast<int32_t>(i));
+  }
+  return options.topP < 1 ? drawFromNucleus(total) : drawFrom(candidates, total);
+}
+
+} // namespace heddle
