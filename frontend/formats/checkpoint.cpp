@@ -1,0 +1,50 @@
+#include "frontend/formats/checkpoint.h"
+
+#include "frontend/formats/file_kind.h"
+#include "frontend/formats/llama2c.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace heddle {
+
+const TensorInfo *Checkpoint::find(std::string_view name) const {
+  for (const TensorInfo &tensor : tensors)
+    if (tensor.name == name)
+      return &tensor;
+  return nullptr;
+}
+
+std::span<const std::byte> Checkpoint::bytes(const TensorInfo &tensor) const {
+  return files[tensor.file]->bytes().subspan(tensor.offset, tensor.bytes);
+}
+
+Result<Checkpoint> openCheckpoint(const std::string &path) {
+  constexpr const char *opens = "heddle opens llama2.c checkpoints (.bin, version 0, f32)";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return dataError(fmt::format("{}: is a directory; {}", path, opens));
+  auto file = runtime::MappedFile::open(path);
+  if (!file)
+    return file.error();
+
+  const FileKind kind = recognise(file->bytes());
+  if (kind == FileKind::llama2cVersioned)
+    return versionedLlama2cError(file->bytes(), path);
+  if (kind != FileKind::unknown)
+    return dataError(fmt::format("{}: is {}; {}", path, describe(kind), opens));
+  if (!looksLikeLlama2c(file->bytes()))
+    return dataError(fmt::format("{}: is not a checkpoint known here; {}", path, opens));
+
+  auto content = parseLlama2c(file->bytes(), path);
+  if (!content)
+    return content.error();
+  return Checkpoint{.path = path,
+                    .format = "llama2.c version 0",
+                    .config = content->config,
+                    .tensors = std::move(content->tensors),
+                    .files = {std::make_shared<runtime::MappedFile>(*std::move(file))}};
+}
+
+} // namespace heddle
