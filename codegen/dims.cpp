@@ -72,8 +72,8 @@ static FailureOr<SmallVector<Size>> broadcastSizes(Operation *op, const DimAnaly
         into = size;
       else if (asConstant(size) != 1 && !(into == size))
         return op->emitOpError("cannot show that dimensions ")
-               << sizeText(into, analysis.table()) << " and "
-               << sizeText(size, analysis.table()) << " are equal";
+               << sizeText(into, analysis.table()) << " and " << sizeText(size, analysis.table())
+               << " are equal";
     }
   }
   return result;
@@ -115,12 +115,13 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       .Case([&](SplitHeadsOp split) {
         return set(op, {constantSize(split.getHeads()), sizes(split.getInput())[0], {}});
       })
-      .Case([&](MergeHeadsOp merge) { return set(op, {sizes(merge.getInput())[1], {}}); })
+      .Case([&](MergeHeadsOp merge) {
+        return set(op, {sizes(merge.getInput())[1], {}});
+      })
       .Case([&](CacheAppendOp append) {
         Rows source = rows(append.getRows());
         if (source.keys || !isa<BlockArgument>(append.getRows()))
-          return LogicalResult(
-              op->emitOpError("needs rows that are an argument of the function"));
+          return LogicalResult(op->emitOpError("needs rows that are an argument of the function"));
         Size keys = dim(DimKind::keys, source.argument);
         sequencesOf[append.getKeyRows()] = {source.argument, true};
         for (Value value : {append.getAllKeys(), append.getAllValues()}) {

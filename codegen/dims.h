@@ -12,8 +12,8 @@ namespace heddle::codegen {
 
 class DimAnalysis {
 public:
-  /// Follows the dimensions through `function`. Where two dynamic dimensions must be equal and cannot be
-  /// shown to be, an error is emitted at the operation.
+  /// Follows the dimensions through `function`. Where two dynamic dimensions must be equal and
+  /// cannot be shown to be, an error is emitted at the operation.
   static mlir::FailureOr<DimAnalysis> run(mlir::func::FuncOp function);
 
   /// The sizes of all dimensions of a tensor.

@@ -20,7 +20,8 @@ Value Emit::splat(double value, int64_t width) {
       b, loc, DenseElementsAttr::get(vec(f32(), width), b.getF32FloatAttr(float(value))));
 }
 
-//===-- Indices ---------------------------------------------------------------------------------===//
+//===-- Indices
+//---------------------------------------------------------------------------------===//
 
 Value Emit::binary(Value a, Value b, llvm::function_ref<int64_t(int64_t, int64_t)> fold,
                    llvm::function_ref<Value()> make) {
@@ -73,7 +74,8 @@ Value Emit::toInt(Value index, unsigned bits) {
   return arith::IndexCastOp::create(b, loc, b.getIntegerType(bits), index);
 }
 
-//===-- Control flow ----------------------------------------------------------------------------===//
+//===-- Control flow
+//----------------------------------------------------------------------------===//
 
 void Emit::loop(Value low, Value high, int64_t step, Body body) {
   auto loop = scf::ForOp::create(b, loc, low, high, index(step));
@@ -103,7 +105,8 @@ void Emit::when(Value condition, llvm::function_ref<void()> then,
   otherwise();
 }
 
-//===-- Memory ----------------------------------------------------------------------------------===//
+//===-- Memory
+//----------------------------------------------------------------------------------===//
 
 static Type elementOf(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
 
@@ -129,7 +132,8 @@ Value Emit::mask(Value count, int64_t width) {
   return vector::CreateMaskOp::create(b, loc, vec(b.getI1Type(), width), count);
 }
 
-//===-- Vectors ---------------------------------------------------------------------------------===//
+//===-- Vectors
+//---------------------------------------------------------------------------------===//
 
 Value Emit::broadcast(Value scalar, int64_t width) {
   return vector::BroadcastOp::create(b, loc, vec(scalar.getType(), width), scalar);

@@ -29,7 +29,7 @@ public:
 
   // Constants.
   mlir::Value index(int64_t value);
-  mlir::Value constant(double value);               ///< f32
+  mlir::Value constant(double value); ///< f32
   mlir::Value integer(int64_t value, unsigned bits = 32);
   mlir::Value splat(double value, int64_t width = lanes); ///< vector of f32
 
@@ -84,7 +84,8 @@ public:
   mlir::Value fromBf16(mlir::Value value);
 
 private:
-  mlir::Value binary(mlir::Value a, mlir::Value b, llvm::function_ref<int64_t(int64_t, int64_t)> fold,
+  mlir::Value binary(mlir::Value a, mlir::Value b,
+                     llvm::function_ref<int64_t(int64_t, int64_t)> fold,
                      llvm::function_ref<mlir::Value()> make);
 };
 

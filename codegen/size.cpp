@@ -46,12 +46,6 @@ Size operator*(const Size &lhs, const Size &rhs) {
   return normalize(terms);
 }
 
-bool operator==(const Size &lhs, const Size &rhs) {
-  return llvm::equal(lhs, rhs, [](const SizeTerm &a, const SizeTerm &b) {
-    return a.coefficient == b.coefficient && a.factors == b.factors;
-  });
-}
-
 std::optional<int64_t> asConstant(const Size &size) {
   if (size.empty())
     return 0;

@@ -20,7 +20,6 @@ Size dimSize(uint32_t index);
 
 Size operator+(const Size &lhs, const Size &rhs);
 Size operator*(const Size &lhs, const Size &rhs);
-bool operator==(const Size &lhs, const Size &rhs);
 
 /// The value of a size that depends on no dimension.
 std::optional<int64_t> asConstant(const Size &size);

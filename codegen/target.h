@@ -11,8 +11,8 @@ namespace heddle::codegen {
 /// What a kernel emitter needs to know about the processor. The names are those of `--isa`.
 struct Target {
   llvm::StringRef name;
-  bool avx512;   ///< 32 registers of 512 bits
-  bool bf16Dot;  ///< vdpbf16ps on 512 bits
+  bool avx512;  ///< 32 registers of 512 bits
+  bool bf16Dot; ///< vdpbf16ps on 512 bits
 
   /// Registers of 16 f32 lanes; on AVX2 a lane group takes two.
   int64_t registers() const { return avx512 ? 32 : 8; }

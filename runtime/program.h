@@ -33,6 +33,7 @@ struct Dim {
 struct SizeTerm {
   int64_t coefficient = 0;
   std::vector<uint32_t> factors;
+  bool operator==(const SizeTerm &) const = default;
 };
 using Size = std::vector<SizeTerm>;
 
