@@ -27,6 +27,10 @@ namespace heddle::ir {
 inline constexpr llvm::StringLiteral idAttrName = "heddle.id";
 /// Name of the discardable attribute that lists the ids a fused operation was made of.
 inline constexpr llvm::StringLiteral fromAttrName = "heddle.from";
+/// Name of the attribute of an argument of the model that holds its name.
+inline constexpr llvm::StringLiteral nameAttrName = "heddle.name";
+/// Name of the module attribute with the longest sequence the model is made for, in positions.
+inline constexpr llvm::StringLiteral contextAttrName = "heddle.context";
 /// Name of the function that is the model.
 inline constexpr llvm::StringLiteral forwardName = "forward";
 

@@ -8,7 +8,7 @@
 using namespace mlir;
 
 #define GET_OP_CLASSES
-#include "ir/operations.cpp.inc"
+#include "ir/fused_ops.cpp.inc"
 
 namespace heddle::ir {
 

@@ -6,7 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #define GET_OP_CLASSES
-#include "ir/operations.h.inc"
+#include "ir/fused_ops.h.inc"
 
 namespace heddle::ir {
 

@@ -1,0 +1,6 @@
+// Heddle's public API. Describe a model with heddle::Graph, compile it to a heddle::Model, run it
+// in a heddle::Session.
+#pragma once
+
+#include "frontend/graph.h"
+#include "frontend/operations.h"
