@@ -33,7 +33,7 @@ void HeddleDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "ir/fused_ops.cpp.inc"
+#include "ir/operations.cpp.inc"
       >();
 }
 

@@ -8,7 +8,7 @@
 using namespace mlir;
 
 #define GET_OP_CLASSES
-#include "ir/fused_ops.cpp.inc"
+#include "ir/operations.cpp.inc"
 
 namespace heddle::ir {
 

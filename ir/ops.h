@@ -6,7 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #define GET_OP_CLASSES
-#include "ir/fused_ops.h.inc"
+#include "ir/operations.h.inc"
 
 namespace heddle::ir {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/abi.h"
+#include "runtime/result.h"
 
 #include <cstdint>
 #include <string>
@@ -33,10 +34,11 @@ struct Dim {
 struct SizeTerm {
   int64_t coefficient = 0;
   std::vector<uint32_t> factors;
+  bool operator==(const SizeTerm &) const = default;
 };
 using Size = std::vector<SizeTerm>;
 
-/// The value of `size` for the given dimensions.
+/// The value of `size` for the given dimensions; the largest int64 if that does not fit.
 int64_t evaluate(const Size &size, const int64_t *dims);
 
 /// Where an operand of a kernel lives.
@@ -151,6 +153,11 @@ struct Program {
   std::vector<Step> steps;
   CacheShape cache;
   bool hasCache = false;
+  int64_t maxTokens =
+      0; ///< of the decode program: it is taken for calls of at most this many tokens
 };
+
+/// Whether every index of the program is in range and every kernel there; what is wrong otherwise.
+Status verify(const Program &program);
 
 } // namespace heddle::runtime

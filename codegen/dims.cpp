@@ -1,0 +1,183 @@
+// Follows dynamic dimensions through a graph.
+#include "codegen/dims.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+using runtime::DimKind;
+
+ArrayRef<Size> DimAnalysis::sizes(Value tensor) const {
+  auto found = sizesOf.find(tensor);
+  assert(found != sizesOf.end() && "the analysis visits every tensor");
+  return found->second;
+}
+
+Size DimAnalysis::dim(DimKind kind, uint32_t input, uint32_t axis) {
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (dim.kind == kind && dim.input == input && dim.axis == axis)
+      return dimSize(i);
+  dims.push_back({kind, input, axis});
+  return dimSize(dims.size() - 1);
+}
+
+void DimAnalysis::visitArguments(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments()) {
+    uint32_t index = argument.getArgNumber();
+    if (isa<SequencesType>(argument.getType()))
+      sequencesOf[argument] = {index, false};
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
+    bool described = index + 1 < function.getNumArguments() &&
+                     isa<SequencesType>(function.getArgument(index + 1).getType());
+    SmallVector<Size> sizes;
+    for (auto [axis, size] : llvm::enumerate(type.getShape())) {
+      if (size != ShapedType::kDynamic)
+        sizes.push_back(constantSize(size));
+      else if (axis == 0 && described)
+        sizes.push_back(dim(DimKind::tokens, index + 1));
+      else
+        sizes.push_back(dim(DimKind::tensor, index, axis));
+    }
+    sizesOf[argument] = sizes;
+  }
+}
+
+/// Records the sizes of the only result, static dimensions taken from its type.
+LogicalResult DimAnalysis::set(Operation *op, SmallVector<Size> sizes) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  for (auto [size, known] : llvm::zip(sizes, type.getShape()))
+    if (known != ShapedType::kDynamic)
+      size = constantSize(known);
+  sizesOf[op->getResult(0)] = std::move(sizes);
+  return success();
+}
+
+/// The sizes of what `operands` broadcast to; fails where two dynamic dimensions differ.
+static FailureOr<SmallVector<Size>> broadcastSizes(Operation *op, const DimAnalysis &analysis,
+                                                   ValueRange operands) {
+  SmallVector<Size> result;
+  for (Value operand : operands) {
+    ArrayRef<Size> sizes = analysis.sizes(operand);
+    if (sizes.size() > result.size())
+      result.insert(result.begin(), sizes.size() - result.size(), constantSize(1));
+    for (auto [i, size] : llvm::enumerate(sizes)) {
+      Size &into = result[result.size() - sizes.size() + i];
+      if (asConstant(into) == 1)
+        into = size;
+      else if (asConstant(size) != 1 && !(into == size))
+        return op->emitOpError("cannot show that dimensions ")
+               << sizeText(into, analysis.table()) << " and " << sizeText(size, analysis.table())
+               << " are equal";
+    }
+  }
+  return result;
+}
+
+LogicalResult DimAnalysis::visit(Operation *op) {
+  auto of = [&](Value value) { return SmallVector<Size>(sizes(value)); };
+  auto broadcast = [&](ValueRange operands) -> LogicalResult {
+    auto sizes = broadcastSizes(op, *this, operands);
+    return failed(sizes) ? failure() : set(op, *sizes);
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<WeightOp, ConstantOp>([&](auto source) {
+        auto type = cast<RankedTensorType>(source.getType());
+        return set(op, SmallVector<Size>(type.getRank()));
+      })
+      .Case([&](PositionsOp positions) {
+        Rows source = rows(positions.getRows());
+        return set(op, {dim(source.keys ? DimKind::keys : DimKind::tokens, source.argument)});
+      })
+      .Case([&](EmbedOp embed) {
+        return set(op, {sizes(embed.getIds())[0], sizes(embed.getTable())[1]});
+      })
+      .Case([&](MatmulOp matmul) {
+        auto lhs = of(matmul.getLhs()), rhs = of(matmul.getRhs());
+        bool transposed = matmul.getTransposeRhs();
+        Size inner = rhs[rhs.size() - (transposed ? 1 : 2)];
+        if (!(inner == lhs.back()))
+          return LogicalResult(op->emitOpError("cannot show that inner dimensions ")
+                               << sizeText(lhs.back(), dims) << " and " << sizeText(inner, dims)
+                               << " are equal");
+        lhs.back() = rhs[rhs.size() - (transposed ? 2 : 1)];
+        return set(op, lhs);
+      })
+      .Case<GatedMlpOp, UnaryOp, CastOp, ReduceOp, NormOp, RotateOp, SoftmaxOp, GatherHeadsOp>(
+          [&](Operation *) { return set(op, of(op->getOperand(0))); })
+      .Case<BinaryOp, SelectOp>([&](Operation *) { return broadcast(op->getOperands()); })
+      .Case([&](MaskOp mask) { return set(op, of(mask.getScores())); })
+      .Case([&](SplitHeadsOp split) {
+        return set(op, {constantSize(split.getHeads()), sizes(split.getInput())[0], {}});
+      })
+      .Case([&](MergeHeadsOp merge) {
+        return set(op, {sizes(merge.getInput())[1], {}});
+      })
+      .Case([&](CacheAppendOp append) {
+        Rows source = rows(append.getRows());
+        if (source.keys || !isa<BlockArgument>(append.getRows()))
+          return LogicalResult(op->emitOpError("needs rows that are an argument of the function"));
+        Size keys = dim(DimKind::keys, source.argument);
+        sequencesOf[append.getKeyRows()] = {source.argument, true};
+        for (Value value : {append.getAllKeys(), append.getAllValues()}) {
+          auto type = cast<RankedTensorType>(value.getType());
+          sizesOf[value] = {constantSize(type.getDimSize(0)), keys,
+                            constantSize(type.getDimSize(2))};
+        }
+        return success();
+      })
+      .Case([&](TransposeOp transpose) {
+        SmallVector<Size> sizes;
+        for (int64_t axis : transpose.getPermutation())
+          sizes.push_back(this->sizes(transpose.getInput())[axis]);
+        return set(op, sizes);
+      })
+      .Case([&](ReshapeOp reshape) {
+        Size open = constantSize(1);
+        int64_t known = 1;
+        for (const Size &size : sizes(reshape.getInput()))
+          open = open * size;
+        for (int64_t size : reshape.getType().getShape())
+          known *= size == ShapedType::kDynamic ? 1 : size;
+        // Type inference has shown that the static sizes divide.
+        for (runtime::SizeTerm &term : open)
+          term.coefficient /= known ? known : 1;
+        return set(op, SmallVector<Size>(reshape.getType().getRank(), open));
+      })
+      .Case([&](ExpandOp expand) {
+        SmallVector<Size> result(expand.getShape().size());
+        ArrayRef<Size> input = sizes(expand.getInput());
+        llvm::copy(input, result.end() - input.size());
+        return set(op, result);
+      })
+      .Case([&](ConcatOp concat) {
+        SmallVector<Size> result = of(concat.getInputs().front());
+        for (Value input : concat.getInputs().drop_front())
+          result[concat.getAxis()] = result[concat.getAxis()] + sizes(input)[concat.getAxis()];
+        return set(op, result);
+      })
+      .Case([&](SliceOp slice) { return set(op, of(slice.getInput())); })
+      .Case([&](SelectRowsOp select) {
+        return set(op, {dim(DimKind::outputs, rows(select.getRows()).argument), {}});
+      })
+      .Case([&](MapOp map) { return broadcast(map.getInputs()); })
+      .Case<LinearOp, GatedLinearOp>([&](auto linear) { return set(op, of(linear.getInput())); })
+      .Case([&](AttentionOp attention) { return set(op, of(attention.getQuery())); })
+      .Default([&](Operation *) { return op->emitOpError("has no place in a graph"); });
+}
+
+FailureOr<DimAnalysis> DimAnalysis::run(func::FuncOp function) {
+  DimAnalysis analysis;
+  analysis.visitArguments(function);
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (failed(analysis.visit(&op)))
+      return failure();
+  return analysis;
+}
+
+} // namespace heddle::codegen

@@ -1,0 +1,44 @@
+// What the dynamic dimensions of a graph stand for: every `?` as a size in terms of the
+// dimensions that the caller of the model decides.
+#pragma once
+
+#include "codegen/size.h"
+#include "ir/ops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace heddle::codegen {
+
+class DimAnalysis {
+public:
+  /// Follows the dimensions through `function`. Where two dynamic dimensions must be equal and
+  /// cannot be shown to be, an error is emitted at the operation.
+  static mlir::FailureOr<DimAnalysis> run(mlir::func::FuncOp function);
+
+  /// The sizes of all dimensions of a tensor.
+  llvm::ArrayRef<Size> sizes(mlir::Value tensor) const;
+  /// The argument that a value of type `!heddle.sequences` comes from, and whether it describes its
+  /// key view rather than its tokens.
+  struct Rows {
+    uint32_t argument = 0;
+    bool keys = false;
+  };
+  Rows rows(mlir::Value sequences) const { return sequencesOf.lookup(sequences); }
+
+  /// The size of a dimension of kind `kind` of argument `input`; adds it to the table if need be.
+  Size dim(runtime::DimKind kind, uint32_t input = 0, uint32_t axis = 0);
+
+  llvm::ArrayRef<runtime::Dim> table() const { return dims; }
+
+private:
+  mlir::LogicalResult visit(mlir::Operation *op);
+  void visitArguments(mlir::func::FuncOp function);
+  mlir::LogicalResult set(mlir::Operation *op, llvm::SmallVector<Size> sizes);
+
+  std::vector<runtime::Dim> dims;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Size>> sizesOf;
+  llvm::DenseMap<mlir::Value, Rows> sequencesOf;
+};
+
+} // namespace heddle::codegen

@@ -1,0 +1,10 @@
+// The kernels of each family of operations, attached to the dialect when it is registered.
+#pragma once
+
+#include "ir/dialect.h"
+
+namespace heddle::codegen {
+
+void attachMapKernels(mlir::MLIRContext *context);
+
+} // namespace heddle::codegen

@@ -1,0 +1,119 @@
+// lower-to-loops: the planned graph becomes kernels and a program that launches them.
+#include "codegen/passes.h"
+
+#include "codegen/lowering.h"
+#include "codegen/plan.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+#define GEN_PASS_DEF_LOWERTOLOOPS
+#include "codegen/passes.h.inc"
+
+namespace {
+
+struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto forward = module.lookupSymbol<func::FuncOp>(forwardName);
+    auto isaName = module->getAttrOfType<StringAttr>(isaAttrName);
+    auto phase = module->getAttrOfType<StringAttr>(phaseAttrName);
+    std::optional<Target> target = isaName ? findTarget(isaName.getValue()) : std::nullopt;
+    if (!forward || !target || !phase) {
+      module.emitError("needs a planned function @") << forwardName;
+      return signalPassFailure();
+    }
+    FailureOr<DimAnalysis> dims = DimAnalysis::run(forward);
+    if (failed(dims))
+      return signalPassFailure();
+    ViewAnalysis views(forward, *dims);
+    PlanContext context{
+        *target, phase.getValue() == phaseName(Phase::decode) ? Phase::decode : Phase::prefill,
+        *dims, views};
+
+    OpBuilder builder(forward);
+    auto program = ProgramOp::create(builder, forward.getLoc(), phase.getValue(),
+                                     forward.getFunctionType(), builder.getStrArrayAttr({}),
+                                     builder.getArrayAttr({}), builder.getArrayAttr({}));
+    Lowering lowering(module, program.getBody().emplaceBlock(), context);
+    for (Operation &op : forward.getBody().front().without_terminator()) {
+      if (views.isView(&op) || isa<WeightOp, ConstantOp>(op))
+        continue;
+      auto kernel = dyn_cast<KernelOpInterface>(op);
+      if (!kernel) {
+        op.emitError("no kernel for ") << op.getName();
+        return signalPassFailure();
+      }
+      if (failed(lowering.lower(kernel)))
+        return signalPassFailure();
+    }
+    describe(program, forward, context);
+    forward.erase();
+  }
+
+  /// Writes down dimensions, slots and results.
+  void describe(ProgramOp program, func::FuncOp forward, const PlanContext &context) {
+    Builder builder(program.getContext());
+    ArrayRef<runtime::Dim> table = context.dims.table();
+    auto text = [&](const Size &size) { return sizeText(size, table); };
+
+    SmallVector<StringRef> names;
+    std::vector<std::string> storage;
+    for (const runtime::Dim &dim : table)
+      storage.push_back(dimName(dim));
+    for (const std::string &name : storage)
+      names.push_back(name);
+    program.setDimsAttr(builder.getStrArrayAttr(names));
+
+    std::map<unsigned, std::vector<std::string>> tenants;
+    auto addTenant = [&](Attribute buffer, const Size &bytes) {
+      StringRef place = cast<StringAttr>(buffer).getValue();
+      unsigned slot;
+      if (place.consume_front("slot:") && !place.getAsInteger(10, slot)) {
+        std::string size = text(bytes);
+        if (!llvm::is_contained(tenants[slot], size))
+          tenants[slot].push_back(size);
+      }
+    };
+    for (Operation &op : forward.getBody().front()) {
+      auto kernel = dyn_cast<KernelOpInterface>(op);
+      if (!kernel || context.views.isView(&op))
+        continue;
+      if (auto buffers = op.getAttrOfType<ArrayAttr>(buffersAttrName))
+        for (auto [result, buffer] : llvm::zip(op.getResults(), buffers))
+          if (auto type = dyn_cast<RankedTensorType>(result.getType()))
+            addTenant(buffer, elementCount(context.dims.sizes(result)) *
+                                  constantSize(storedBytes(type.getElementType())));
+      if (auto buffers = op.getAttrOfType<ArrayAttr>(temporariesAttrName))
+        for (auto [bytes, buffer] : llvm::zip(kernel.temporaries(context), buffers))
+          addTenant(buffer, bytes);
+    }
+    SmallVector<Attribute> slots;
+    for (auto &[slot, sizes] : tenants) {
+      slots.resize(slot + 1, builder.getStrArrayAttr({}));
+      slots[slot] = builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(sizes));
+    }
+    program.setSlotsAttr(builder.getArrayAttr(slots));
+
+    SmallVector<Attribute> outputs;
+    for (Value result : forward.getBody().front().getTerminator()->getOperands()) {
+      if (!isa<RankedTensorType>(result.getType()))
+        continue;
+      std::vector<std::string> shape;
+      for (const Size &size : context.dims.sizes(result))
+        shape.push_back(text(size));
+      outputs.push_back(builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(shape)));
+    }
+    program.setOutputsAttr(builder.getArrayAttr(outputs));
+  }
+};
+
+} // namespace
+
+} // namespace heddle::codegen

@@ -1,0 +1,130 @@
+// plan: kernels, tiles, layouts and slots. Lifetimes are positions in the order of operations; a
+// slot is given to the next value that begins after its last tenant's end, one of the same size
+// first, so that memory that was just read is written again.
+#include "codegen/plan.h"
+
+#include "codegen/interfaces.h"
+#include "codegen/lowering.h"
+#include "codegen/passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+#define GEN_PASS_DEF_PLAN
+#include "codegen/passes.h.inc"
+
+namespace {
+
+/// Gives out slots of the arena.
+class Slots {
+public:
+  std::string take(const Size &bytes, unsigned first, unsigned last) {
+    Slot *best = nullptr;
+    for (Slot &slot : slots)
+      if (slot.busyUntil < first && (!best || slot.bytes == bytes))
+        best = &slot;
+    if (!best) {
+      slots.push_back({});
+      best = &slots.back();
+    }
+    best->bytes = bytes;
+    best->busyUntil = int64_t(last);
+    return "slot:" + std::to_string(best - slots.data());
+  }
+
+private:
+  struct Slot {
+    Size bytes;
+    int64_t busyUntil = -1;
+  };
+  std::vector<Slot> slots;
+};
+
+struct Plan : impl::PlanBase<Plan> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    auto module = function->getParentOfType<ModuleOp>();
+    auto isaName = module->getAttrOfType<StringAttr>(isaAttrName);
+    auto phase = module->getAttrOfType<StringAttr>(phaseAttrName);
+    std::optional<Target> target = isaName ? findTarget(isaName.getValue()) : std::nullopt;
+    if (!target || !phase) {
+      module.emitError("needs the attributes ") << isaAttrName << " and " << phaseAttrName;
+      return signalPassFailure();
+    }
+    FailureOr<DimAnalysis> dims = DimAnalysis::run(function);
+    if (failed(dims))
+      return signalPassFailure();
+    chooseLayouts(function);
+    ViewAnalysis views(function, *dims);
+    PlanContext context{
+        *target, phase.getValue() == phaseName(Phase::decode) ? Phase::decode : Phase::prefill,
+        *dims, views};
+    for (Operation &op : function.getBody().front())
+      if (auto kernel = dyn_cast<KernelOpInterface>(op); kernel && !views.isView(&op))
+        kernel.plan(context);
+    assignSlots(function, context);
+  }
+
+  /// Heads that are split from rows, or will be merged into them, lie row by row: splitting and
+  /// merging are then views.
+  void chooseLayouts(func::FuncOp function) {
+    Builder builder(function.getContext());
+    for (Operation &op : function.getBody().front()) {
+      bool rotated =
+          isa<RotateOp>(op) && isa_and_nonnull<SplitHeadsOp>(op.getOperand(0).getDefiningOp());
+      bool merged =
+          op.getNumResults() == 1 && isa<AttentionOp, MatmulOp>(op) &&
+          llvm::any_of(op.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });
+      if (rotated || merged)
+        op.setAttr(rowsLayoutAttrName, builder.getUnitAttr());
+    }
+  }
+
+  void assignSlots(func::FuncOp function, const PlanContext &context) {
+    Block &body = function.getBody().front();
+    llvm::DenseMap<Operation *, unsigned> order;
+    llvm::DenseMap<Value, unsigned> lastUse;
+    for (Operation &op : body) {
+      unsigned now = order[&op] = order.size();
+      for (Value operand : op.getOperands())
+        if (isa<RankedTensorType>(operand.getType()))
+          lastUse[context.views.of(operand).root] = now;
+    }
+    llvm::DenseMap<Value, unsigned> outputs;
+    for (OpOperand &use : body.getTerminator()->getOpOperands())
+      outputs[use.get()] = use.getOperandNumber();
+
+    Builder builder(function.getContext());
+    Slots slots;
+    for (Operation &op : body) {
+      auto kernel = dyn_cast<KernelOpInterface>(op);
+      if (!kernel || context.views.isView(&op))
+        continue;
+      SmallVector<Attribute> buffers, temporaries;
+      for (const Size &bytes : kernel.temporaries(context))
+        temporaries.push_back(builder.getStringAttr(slots.take(bytes, order[&op], order[&op])));
+      for (OpResult result : op.getResults()) {
+        auto type = dyn_cast<RankedTensorType>(result.getType());
+        std::string buffer = "none";
+        if (auto output = outputs.find(result); output != outputs.end() && type)
+          buffer = "output:" + std::to_string(output->second);
+        else if (type && !kernel.isElided(result.getResultNumber()))
+          buffer = slots.take(elementCount(context.dims.sizes(result)) *
+                                  constantSize(storedBytes(type.getElementType())),
+                              order[&op], std::max(order[&op], lastUse.lookup(result)));
+        buffers.push_back(builder.getStringAttr(buffer));
+      }
+      op.setAttr(buffersAttrName, builder.getArrayAttr(buffers));
+      if (!temporaries.empty())
+        op.setAttr(temporariesAttrName, builder.getArrayAttr(temporaries));
+    }
+  }
+};
+
+} // namespace
+
+} // namespace heddle::codegen

@@ -1,0 +1,140 @@
+// prepare-kernels: from the graph to the operations that have kernels.
+#include "codegen/passes.h"
+
+#include "codegen/emit.h"
+#include "ir/scalar_ops.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+#define GEN_PASS_DEF_PREPAREKERNELS
+#include "codegen/passes.h.inc"
+
+namespace {
+
+/// Names the operation that takes the place of `from`.
+void takeName(Operation *from, Operation *to) {
+  for (StringRef name : {idAttrName, fromAttrName})
+    if (Attribute attribute = from->getAttr(name))
+      to->setAttr(name, attribute);
+}
+
+/// A map over `inputs` whose element `body` computes.
+MapOp buildMap(OpBuilder &builder, Location loc, Type type, ValueRange inputs,
+               llvm::function_ref<Value(OpBuilder &, ValueRange)> body) {
+  auto map = MapOp::create(builder, loc, type, inputs);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = builder.createBlock(&map.getBody());
+  for (Value input : inputs)
+    block->addArgument(cast<RankedTensorType>(input.getType()).getElementType(), loc);
+  builder.setInsertionPointToStart(block);
+  YieldOp::create(builder, loc, ValueRange{body(builder, block->getArguments())});
+  return map;
+}
+
+void elementwiseToMap(Operation *op) {
+  OpBuilder builder(op);
+  MapOp map =
+      buildMap(builder, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
+               [&](OpBuilder &b, ValueRange scalars) { return buildElement(b, op, scalars); });
+  takeName(op, map);
+  op->replaceAllUsesWith(map);
+  op->erase();
+}
+
+void copyToMap(Operation *op) {
+  OpBuilder builder(op);
+  MapOp map = buildMap(builder, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
+                       [](OpBuilder &, ValueRange scalars) { return scalars[0]; });
+  takeName(op, map);
+  op->replaceAllUsesWith(map);
+  op->erase();
+}
+
+/// A product with a weight is a linear whose region passes the product on.
+void matmulToLinear(MatmulOp op) {
+  OpBuilder builder(op);
+  auto linear = LinearOp::create(builder, op.getLoc(), op.getType(), op.getLhs(), op.getRhs(),
+                                 ValueRange{}, op.getTransposeRhs());
+  takeName(op, linear);
+  Block *block = builder.createBlock(&linear.getBody());
+  block->addArgument(builder.getF32Type(), op.getLoc());
+  YieldOp::create(builder, op.getLoc(), block->getArguments());
+  op.replaceAllUsesWith(linear.getResult());
+  op.erase();
+}
+
+struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
+  void runOnOperation() override {
+    Block &body = getOperation().getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
+      if (isElementwise(&op))
+        elementwiseToMap(&op);
+      else if (isa<ExpandOp>(op))
+        copyToMap(&op);
+      else if (auto matmul = dyn_cast<MatmulOp>(op); matmul &&
+                                                     matmul.getRhs().getDefiningOp<WeightOp>() &&
+                                                     matmul.getRhs().getType().getRank() == 2)
+        matmulToLinear(matmul);
+    }
+    for (Operation &op : body)
+      if (isa<LinearOp, GatedLinearOp>(op))
+        roundInput(&op);
+    ownResults(body);
+  }
+
+  /// Products with bf16 weights take their input in bf16: rounded once for all of them.
+  void roundInput(Operation *op) {
+    Value input = op->getOperand(0);
+    Type weight = cast<RankedTensorType>(op->getOperand(1).getType()).getElementType();
+    auto type = cast<RankedTensorType>(input.getType());
+    if (!weight.isBF16() || type.getElementType().isBF16())
+      return;
+    Value &rounded = roundings[input];
+    if (!rounded) {
+      OpBuilder builder(op);
+      MapOp map = buildMap(builder, op->getLoc(), type.clone(weight), input,
+                           [&](OpBuilder &b, ValueRange scalars) {
+                             return buildCast(b, op->getLoc(), scalars[0], weight);
+                           });
+      if (Operation *source = input.getDefiningOp(); source && source->hasAttr(idAttrName))
+        map->setAttr(idAttrName,
+                     builder.getStringAttr(
+                         source->getAttrOfType<StringAttr>(idAttrName).getValue() + ".rounded"));
+      rounded = map;
+    }
+    op->setOperand(0, rounded);
+  }
+
+  /// A result that is an argument, a weight, a constant, a view, or returned twice, is copied.
+  void ownResults(Block &body) {
+    Operation *end = body.getTerminator();
+    llvm::SmallPtrSet<Value, 4> seen;
+    for (OpOperand &use : end->getOpOperands()) {
+      Value value = use.get();
+      if (!isa<RankedTensorType>(value.getType()))
+        continue;
+      Operation *source = value.getDefiningOp();
+      bool owned = source && !isa<WeightOp, ConstantOp, CacheAppendOp, SplitHeadsOp, MergeHeadsOp,
+                                  TransposeOp, ReshapeOp, SliceOp>(source);
+      if (owned && seen.insert(value).second)
+        continue;
+      OpBuilder builder(end);
+      MapOp map = buildMap(builder, end->getLoc(), value.getType(), value,
+                           [](OpBuilder &, ValueRange scalars) { return scalars[0]; });
+      map->setAttr(idAttrName, builder.getStringAttr("result." + Twine(use.getOperandNumber())));
+      use.set(map);
+    }
+  }
+
+  llvm::DenseMap<Value, Value> roundings;
+};
+
+} // namespace
+
+} // namespace heddle::codegen

@@ -1,0 +1,4 @@
+// All operations of the dialect, level by level.
+include "ir/ops.td"
+include "ir/fused_ops.td"
+include "ir/program_ops.td"

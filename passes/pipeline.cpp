@@ -1,0 +1,175 @@
+// The pipeline as a list of stages, and the choice among its fusions.
+#include "passes/pipeline.h"
+#include "passes/passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace heddle::passes {
+
+namespace {
+#define GEN_PASS_REGISTRATION
+#include "passes/passes.h.inc"
+} // namespace
+
+llvm::ArrayRef<Stage> stages() {
+  static constexpr Stage table[] = {
+      {"assign-ids", "names the operations that have no id yet", false, createAssignIds},
+      {"expand-composites", "rewrites composite operations into their parts", false,
+       createExpandComposites},
+      {"remove-redundant", "computes once what is computed twice, and nothing that is not used",
+       false, createRemoveRedundant},
+  };
+  return table;
+}
+
+const Stage *findStage(StringRef name) {
+  for (const Stage &stage : stages())
+    if (stage.name == name || (stage.isFusion && stage.name.drop_front(strlen("fuse-")) == name))
+      return &stage;
+  return nullptr;
+}
+
+//===-- The choice
+//------------------------------------------------------------------------------===//
+
+static uint32_t bitOf(const Stage *stage) { return uint32_t(1) << (stage - stages().begin()); }
+
+static uint32_t bitOf(StringRef name) {
+  const Stage *stage = findStage(name);
+  assert(stage && stage->isFusion && "not a fusion");
+  return bitOf(stage);
+}
+
+FusionSet FusionSet::all() {
+  FusionSet set;
+  for (const Stage &stage : stages())
+    if (stage.isFusion)
+      set.bits |= bitOf(&stage);
+  return set;
+}
+
+FailureOr<FusionSet> FusionSet::parse(StringRef text, std::string &error) {
+  auto known = [] {
+    SmallVector<StringRef> names{"all", "none"};
+    for (StringRef name : all().names())
+      names.push_back(name);
+    return llvm::join(names, ", ");
+  };
+  FusionSet set;
+  bool first = true;
+  for (StringRef item : llvm::split(text, ',')) {
+    item = item.trim();
+    bool remove = item.consume_front("-");
+    if (first && remove)
+      set = all();
+    first = false;
+    const Stage *stage = findStage(item);
+    if (!remove && (item == "all" || item == "none")) {
+      set = item == "all" ? all() : none();
+    } else if (!stage || !stage->isFusion) {
+      error =
+          item.empty() ? "expected the name of a fusion" : "unknown fusion '" + item.str() + "'";
+      error += "; the names are " + known();
+      return failure();
+    } else {
+      set.bits = remove ? set.bits & ~bitOf(stage) : set.bits | bitOf(stage);
+    }
+  }
+  return set;
+}
+
+bool FusionSet::has(StringRef name) const { return bits & bitOf(name); }
+
+FusionSet FusionSet::with(StringRef name) const {
+  FusionSet set = *this;
+  set.bits |= bitOf(name);
+  return set;
+}
+
+FusionSet FusionSet::without(StringRef name) const {
+  FusionSet set = *this;
+  set.bits &= ~bitOf(name);
+  return set;
+}
+
+SmallVector<StringRef> FusionSet::names() const {
+  SmallVector<StringRef> names;
+  for (const Stage &stage : stages())
+    if (bits & bitOf(&stage))
+      names.push_back(stage.name);
+  return names;
+}
+
+std::string FusionSet::str() const {
+  if (bits == 0)
+    return "none";
+  SmallVector<StringRef> in = names(), everything = all().names();
+  if (in.size() * 2 <= everything.size())
+    return llvm::join(in, ",");
+  std::string text = "all";
+  for (StringRef name : everything)
+    if (!has(name))
+      text += ",-" + name.str();
+  return text;
+}
+
+//===-- The pipeline
+//----------------------------------------------------------------------------===//
+
+/// Runs the stages, those that are fusions by the places that `fusions` gives them.
+static void build(OpPassManager &manager, ArrayRef<const Stage *> fusions) {
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  bool fused = false;
+  for (const Stage &stage : stages()) {
+    if (!stage.isFusion) {
+      functions.addPass(stage.create());
+    } else if (!fused) {
+      for (const Stage *fusion : fusions)
+        functions.addPass(fusion->create());
+      fused = true;
+    }
+  }
+}
+
+void buildFusePipeline(OpPassManager &manager, FusionSet fusions) {
+  SmallVector<StringRef> names = fusions.names();
+  buildFusePipeline(manager, names);
+}
+
+void buildFusePipeline(OpPassManager &manager, ArrayRef<StringRef> fusions) {
+  build(manager, llvm::map_to_vector(fusions, [](StringRef name) { return findStage(name); }));
+}
+
+namespace {
+struct FuseOptions : PassPipelineOptions<FuseOptions> {
+  Option<std::string> fuse{*this, "fuse",
+                           llvm::cl::desc("Fusions to run: all, none, NAME,... or all,-NAME,..."),
+                           llvm::cl::init("all")};
+};
+} // namespace
+
+void registerPassesAndPipelines() {
+  registerHeddlePasses();
+  registerPassPipeline(
+      "heddle-fuse", "From level graph to level fused",
+      [](OpPassManager &manager, StringRef text,
+         function_ref<LogicalResult(const Twine &)> fail) -> LogicalResult {
+        FuseOptions options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        std::string error;
+        auto fusions = FusionSet::parse(options.fuse, error);
+        if (failed(fusions))
+          return fail(error);
+        buildFusePipeline(manager, *fusions);
+        return success();
+      },
+      [](function_ref<void(const detail::PassOptions &)> handle) { handle(FuseOptions()); });
+}
+
+} // namespace heddle::passes

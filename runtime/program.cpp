@@ -1,0 +1,150 @@
+#include "runtime/program.h"
+
+#include "runtime/memory.h"
+
+#include <fmt/format.h>
+
+namespace heddle::runtime {
+namespace {
+
+/// Collects the first thing that is wrong with a program.
+class Verifier {
+public:
+  explicit Verifier(const Program &program) : program(program) {}
+
+  Status verify() {
+    for (const Dim &dim : program.dims)
+      checkDim(dim);
+    for (const Input &input : program.inputs)
+      checkSizes(input.shape, "an argument's shape");
+    for (const Output &output : program.outputs)
+      checkSizes(output.shape, "a result's shape");
+    for (const Slot &slot : program.slots)
+      checkSizes(slot.tenants, "an arena slot");
+    for (const Step &step : program.steps)
+      checkStep(step);
+    if (!problem.empty())
+      return internalError("a compiled program is malformed: " + problem);
+    return {};
+  }
+
+private:
+  void fail(std::string text) {
+    if (problem.empty())
+      problem = std::move(text);
+  }
+
+  bool isInput(uint32_t index, Input::Kind kind) const {
+    return index < program.inputs.size() && program.inputs[index].kind == kind;
+  }
+
+  void checkDim(const Dim &dim) {
+    switch (dim.kind) {
+    case DimKind::context:
+      if (!program.hasCache)
+        fail("it asks for the context of a cache it does not have");
+      return;
+    case DimKind::tensor:
+      if (!isInput(dim.input, Input::Kind::tensor) ||
+          dim.axis >= program.inputs[dim.input].shape.size())
+        fail(fmt::format("a dimension comes from axis {} of argument {}", dim.axis, dim.input));
+      return;
+    case DimKind::tokens:
+    case DimKind::sequences:
+    case DimKind::outputs:
+    case DimKind::keys:
+      if (!isInput(dim.input, Input::Kind::sequences))
+        fail(fmt::format("a dimension counts the sequences of argument {}", dim.input));
+      return;
+    }
+  }
+
+  void checkSizes(const std::vector<Size> &sizes, const char *where) {
+    for (const Size &size : sizes)
+      checkSize(size, where);
+  }
+
+  void checkSize(const Size &size, std::string_view where) {
+    for (const SizeTerm &term : size)
+      for (uint32_t factor : term.factors)
+        if (factor >= program.dims.size())
+          fail(fmt::format("{} uses dimension {} of {}", where, factor, program.dims.size()));
+  }
+
+  void checkStep(const Step &step) {
+    if (!step.kernel)
+      fail(fmt::format("step {} has no kernel", step.id));
+    if (step.operands.empty() || step.operands[0].source != Source::dims)
+      fail(fmt::format("operand 0 of step {} is not the table of dimensions", step.id));
+    for (const Operand &operand : step.operands)
+      if (!inRange(operand))
+        fail(fmt::format("step {} reads source {} number {}", step.id,
+                         static_cast<int>(operand.source), operand.index));
+    for (const GridAxis &axis : step.grid) {
+      checkSize(axis.extent, step.id);
+      if (axis.divisor < 1)
+        fail(fmt::format("step {} divides its grid by {}", step.id, axis.divisor));
+    }
+    for (const Size *size : {&step.scratch, &step.flops, &step.bytes, &step.attention})
+      checkSize(*size, step.id);
+  }
+
+  bool inRange(const Operand &operand) const {
+    switch (operand.source) {
+    case Source::dims:
+      return true;
+    case Source::input:
+      return isInput(operand.index, Input::Kind::tensor);
+    case Source::sequences:
+    case Source::rows:
+    case Source::keyRows:
+    case Source::outputRows:
+      return isInput(operand.index, Input::Kind::sequences);
+    case Source::slot:
+      return operand.index < program.slots.size();
+    case Source::param:
+      return operand.index < program.params.size();
+    case Source::constant:
+      return operand.index < program.constants.size();
+    case Source::cacheKeys:
+    case Source::cacheValues:
+      return program.hasCache && operand.index < program.cache.layers;
+    case Source::output:
+      return operand.index < program.outputs.size();
+    }
+    return false;
+  }
+
+  const Program &program;
+  std::string problem;
+};
+
+} // namespace
+
+int64_t evaluate(const Size &size, const int64_t *dims) {
+  int64_t sum = 0;
+  for (const SizeTerm &term : size) {
+    int64_t product = term.coefficient;
+    for (uint32_t factor : term.factors)
+      product = saturatingMul(product, dims[factor]);
+    sum = saturatingAdd(sum, product);
+  }
+  return sum;
+}
+
+int64_t byteSize(ElementType type, int64_t count) {
+  switch (type) {
+  case ElementType::f32:
+  case ElementType::i32:
+    return saturatingMul(count, 4);
+  case ElementType::bf16:
+    return saturatingMul(count, 2);
+  case ElementType::i1:
+    return count;
+  }
+  return 0;
+}
+
+Status verify(const Program &program) { return Verifier(program).verify(); }
+
+} // namespace heddle::runtime
