@@ -2,6 +2,7 @@
 #include "frontend/formats/llama2c.h"
 #include "frontend/formats/file_kind.h"
 
+#include <cstdint>
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

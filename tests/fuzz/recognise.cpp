@@ -1,6 +1,7 @@
 // Any bytes as a file of unknown kind: told without reading past their end.
 #include "frontend/formats/file_kind.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 

@@ -3,6 +3,7 @@
 #include "frontend/tokenizers/llama2c_tokenizer.h"
 #include "frontend/tokenizers/utf8_stream.h"
 
+#include <cstdint>
 #include <cstdlib>
 
 namespace {

@@ -6,11 +6,11 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <pthread.h>
 #include <random>
+#include <time.h>
 
 namespace heddle {
 namespace {
@@ -233,6 +233,20 @@ TEST(Llama2cTokenizer, AgreesWithTheObviousAlgorithmOnRandomVocabularies) {
   }
 }
 
+/// Processor time of this thread: a busy machine is no fault of the tokenizer.
+double threadSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// The promise is a second; the sanitizers cost several times that.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr double mostSeconds = 20;
+#else
+constexpr double mostSeconds = 1;
+#endif
+
 TEST(Llama2cTokenizer, TokenizesAMegabyteWithinASecondOnASmallStack) {
   const Loaded loaded =
       load(with(marksAndBytes(), {{" "}, {"a"}, {"aa", 1}, {"aaa", 3}, {"aaaa", 2}}));
@@ -244,9 +258,9 @@ TEST(Llama2cTokenizer, TokenizesAMegabyteWithinASecondOnASmallStack) {
   const auto run = [](void *data) -> void * {
     Work &own = *static_cast<Work *>(data);
     const std::string text(1 << 20, 'a');
-    const auto start = std::chrono::steady_clock::now();
+    const double start = threadSeconds();
     auto tokens = own.tokenizer->encode(text, true);
-    own.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    own.seconds = threadSeconds() - start;
     if (tokens)
       own.tokens = *std::move(tokens);
     return nullptr;
@@ -260,7 +274,7 @@ TEST(Llama2cTokenizer, TokenizesAMegabyteWithinASecondOnASmallStack) {
   pthread_attr_destroy(&attributes);
   // The pairs join first (from the left), since nothing longer can be made of single letters.
   EXPECT_EQ(work.tokens.size(), 2u + (1 << 18));
-  EXPECT_LT(work.seconds, 1.0);
+  EXPECT_LT(work.seconds, mostSeconds);
 }
 
 TEST(Llama2cTokenizer, JoinsTheBestScoreFirstThenTheLeftmost) {
