@@ -41,4 +41,52 @@ def RemoveRedundant : Pass<"remove-redundant", "::mlir::func::FuncOp"> {
                     Statistic<"dead", "dead", "operations without a use removed">];
 }
 
+def FuseGatedLinear : Pass<"fuse-gated-linear", "::mlir::func::FuncOp"> {
+  let summary = "two products of one input and the gate between them become one pass over it";
+  let description = [{
+    Two matmuls of the same input with weights of one type, and the elementwise operations in which they meet,
+    `act(x gate) * (x up)`, become a `gated_linear`: the input is read once, and neither product goes to memory.
+
+    It does not fire where a product, or anything before the two meet, has another use, and where the
+    weights differ in type or orientation.
+
+    Example: tests/lit/passes/fuse-gated-linear.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "pairs of products fused">];
+}
+
+def FuseEpilogue : Pass<"fuse-epilogue", "::mlir::func::FuncOp"> {
+  let summary = "bias, activation and residual after a product are computed on its registers";
+  let description = [{
+    A matmul with a weight of two dimensions, and the elementwise operations after it as far as nothing else uses
+    what is between them, become a `linear`. Operations may read other tensors: a bias, a whole residual.
+    A cheap producer of something small (the cast of a bias) comes along.
+
+    It does not fire where the product itself has another use that is not elementwise, where the operation
+    after it broadcasts the product to a larger shape, and where the right side is not a weight. Where the chain
+    has a second use further on, it is fused up to there.
+
+    Example: tests/lit/passes/fuse-epilogue.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "products fused with what follows">];
+}
+
+def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "trees of elementwise operations become one map";
+  let description = [{
+    `unary`, `binary`, `select`, `cast` and maps that feed one another and nothing else become one `map`, which
+    reads its inputs once and writes one result.
+
+    A producer that would be computed again for every element of a larger result is taken only if it is cheap
+    (no division, root or transcendental) and reads a single tensor. Constants that are one value become part of the
+    code, and an `expand` of an input is looked through.
+
+    Example: tests/lit/passes/fuse-elementwise.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "trees that became a map">];
+}
+
 #endif // HEDDLE_PASSES_PASSES

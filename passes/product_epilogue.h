@@ -1,0 +1,22 @@
+// What follows a product elementwise, and can be computed while its elements are still in
+// registers.
+#pragma once
+
+#include "passes/scalar_code.h"
+
+#include "ir/ops.h"
+
+#include <string>
+
+namespace heddle::passes {
+
+/// The longest run of elementwise operations after `products`, matmuls of one block and one result
+/// type, in which every value but the last is used within the run alone, and the last has the
+/// products' type. Small producers of what it reads (the cast of a bias) belong to it. Fails where
+/// there is none; `why` then says what stopped it, or is empty where nothing elementwise follows.
+mlir::FailureOr<ScalarCode> findEpilogue(llvm::ArrayRef<ir::MatmulOp> products, std::string &why);
+
+/// Whether `matmul` multiplies by a weight of two dimensions, the only right side that is packed.
+bool multipliesWeight(ir::MatmulOp matmul);
+
+} // namespace heddle::passes

@@ -1,0 +1,43 @@
+// What the fusions say about themselves: where each one fired, and where it nearly did and what
+// stopped it. Remarks go to the remark engine of the context, if it has one.
+#pragma once
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Operation.h"
+
+#include <string>
+#include <vector>
+
+namespace heddle::passes {
+
+/// A fusion that happened, or nearly did.
+struct FusionRemark {
+  /// The name of the pass.
+  std::string pass;
+  /// True where it fired, false where something stopped it.
+  bool fired = false;
+  /// The id of the operation it made, or of the one it could not fuse.
+  std::string id;
+  /// Fired: the ids of the operations fused, in their order.
+  std::vector<std::string> from;
+  /// Not fired: what stopped it.
+  std::string reason;
+  /// Not fired: what the user could do about it; may be empty.
+  std::string remedy;
+  /// Where the user wrote it, `file:line`, as far as that is known.
+  std::vector<std::string> places;
+};
+
+/// From here on the remarks of passes run in `context` are appended to `remarks`, which must
+/// outlive the context or the next call. Replaces a remark engine the context has.
+void collectRemarks(mlir::MLIRContext &context, std::vector<FusionRemark> &remarks);
+
+/// Says that `pass` made `op`, whose ids tell from what.
+void remarkFired(llvm::StringRef pass, mlir::Operation *op);
+
+/// Says that `pass` would have fused `op`, but for `reason`. Both texts are in lower case without a
+/// full stop and name operations by their ids.
+void remarkMissed(llvm::StringRef pass, mlir::Operation *op, const llvm::Twine &reason,
+                  const llvm::Twine &remedy = "");
+
+} // namespace heddle::passes
