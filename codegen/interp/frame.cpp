@@ -1,0 +1,106 @@
+// Values of a run, and checks that several evaluators share.
+#include "codegen/interp/frame.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+using namespace heddle::runtime::reference;
+
+namespace heddle::codegen {
+
+const Tensor64 &Frame::tensor(Value value) {
+  Entry &entry = values.at(value.getAsOpaquePointer());
+  if (auto *weight = std::get_if<WeightValue>(&entry)) {
+    Tensor64 tensor(weight->shape);
+    for (int64_t row = 0; row < weight->matrix.rows; ++row)
+      weight->matrix.read(row, tensor.data.data() + row * weight->matrix.columns);
+    entry = std::move(tensor);
+  }
+  return std::get<Tensor64>(entry);
+}
+
+Matrix Frame::matrix(Value value) {
+  Entry &entry = values.at(value.getAsOpaquePointer());
+  if (auto *weight = std::get_if<WeightValue>(&entry))
+    return weight->matrix;
+  return matrixOf(std::get<Tensor64>(entry));
+}
+
+const RowsValue &Frame::rows(Value value) const {
+  return std::get<RowsValue>(values.at(value.getAsOpaquePointer()));
+}
+
+const Shape &Frame::shape(Value value) const {
+  const Entry &entry = values.at(value.getAsOpaquePointer());
+  if (auto *weight = std::get_if<WeightValue>(&entry))
+    return weight->shape;
+  return std::get<Tensor64>(entry).shape;
+}
+
+Result<Shape> Frame::broadcast(ValueRange operands, ArrayRef<int64_t> typeShape,
+                               const Shape &given) {
+  std::vector<std::pair<ArrayRef<int64_t>, Shape>> shapes = {{typeShape, given}};
+  for (Value operand : operands)
+    shapes.emplace_back(cast<RankedTensorType>(operand.getType()).getShape(), shape(operand));
+  size_t rank = 0;
+  for (const auto &[type, shape] : shapes)
+    rank = std::max(rank, shape.size());
+  Shape result(rank, 1);
+  std::vector<bool> decided(rank, false);
+  for (const auto &[type, shape] : shapes)
+    for (size_t i = 0; i < shape.size(); ++i) {
+      size_t axis = i + rank - shape.size();
+      if (type[i] == 1)
+        continue;
+      if (decided[axis] && result[axis] != shape[i])
+        return usageError(
+            fmt::format("dimensions {} and {} do not broadcast", result[axis], shape[i]));
+      decided[axis] = true;
+      result[axis] = shape[i];
+    }
+  return result;
+}
+
+Result<Visibility> visibilityOf(const MaskOperands &operands, const Shape &scores, Frame &frame) {
+  Visibility visibility;
+  visibility.causal = operands.causal;
+  visibility.window = operands.window;
+  visibility.prefix = operands.prefix;
+  auto describeRows = [&](Value value, std::optional<std::vector<runtime::Row>> &rows,
+                          int64_t expected) -> Status {
+    if (!value)
+      return {};
+    rows = frame.rows(value).rows;
+    return require(int64_t(rows->size()) == expected,
+                   fmt::format("scores {} meet sequences of {} rows",
+                               runtime::reference::describe(scores), rows->size()));
+  };
+  size_t rank = scores.size();
+  if (Status s = describeRows(operands.queries, visibility.queries, scores[rank - 2]); !s)
+    return s.error();
+  if (Status s = describeRows(operands.keys, visibility.keys, scores[rank - 1]); !s)
+    return s.error();
+  if (operands.mask) {
+    Result<Shape> shape = frame.broadcast(operands.mask, operands.scoresType, scores);
+    if (!shape)
+      return shape.error();
+    visibility.mask = &frame.tensor(operands.mask);
+  }
+  return visibility;
+}
+
+Status checkProduct(const Tensor64 &lhs, const Shape &rhs, bool transposed) {
+  return require(lhs.dim(-1) == rhs[rhs.size() - (transposed ? 1 : 2)],
+                 fmt::format("inner dimensions differ: {} and {}{}",
+                             runtime::reference::describe(lhs.shape),
+                             runtime::reference::describe(rhs), transposed ? " transposed" : ""));
+}
+
+Status require(bool condition, const std::string &message) {
+  if (condition)
+    return {};
+  return usageError(message);
+}
+
+} // namespace heddle::codegen

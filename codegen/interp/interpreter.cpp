@@ -1,0 +1,209 @@
+// The fp64 interpreter: binds arguments, walks the function, and hands each operation to its
+// evaluator.
+#include "codegen/interp/interpreter.h"
+
+#include "codegen/interp/frame.h"
+#include "ir/ops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+namespace reference = heddle::runtime::reference;
+
+namespace heddle::codegen {
+
+struct Interpreter::State {
+  func::FuncOp function;
+  std::shared_ptr<ParamSource> params;
+  llvm::StringMap<WeightValue> weights;
+  std::optional<reference::Cache64> cache;
+
+  Status openWeights();
+  Status bind(std::span<const Argument> arguments, Frame &frame);
+};
+
+static const Evaluators &evaluators() {
+  static const Evaluators table = [] {
+    Evaluators made;
+    addMathEvaluators(made);
+    addShapeEvaluators(made);
+    addAttentionEvaluators(made);
+    addFusedEvaluators(made);
+    return made;
+  }();
+  return table;
+}
+
+bool Interpreter::supports(StringRef operation) { return evaluators().contains(operation); }
+
+//===-- Set-up
+//----------------------------------------------------------------------------------===//
+
+Status Interpreter::State::openWeights() {
+  auto module = function->getParentOfType<ModuleOp>();
+  Status status;
+  function.walk([&](ir::WeightOp op) {
+    if (!status || weights.contains(op.getParam()))
+      return;
+    auto param = module.lookupSymbol<ir::ParamOp>(op.getParam());
+    auto type = cast<RankedTensorType>(param.getType());
+    Shape shape(type.getShape().begin(), type.getShape().end());
+    auto element =
+        type.getElementType().isBF16() ? runtime::ElementType::bf16 : runtime::ElementType::f32;
+    Result<Matrix> matrix = params->open(op.getParam().str(), element, shape);
+    if (matrix)
+      weights[op.getParam()] = WeightValue{std::move(shape), *std::move(matrix)};
+    else
+      status = matrix.error();
+  });
+  return status;
+}
+
+Result<Interpreter> Interpreter::create(ModuleOp module, std::shared_ptr<ParamSource> params,
+                                        InterpreterOptions options) {
+  auto state = std::make_unique<State>();
+  state->params = std::move(params);
+  state->function = module.lookupSymbol<func::FuncOp>(ir::forwardName);
+  if (!state->function || state->function.isExternal())
+    return dataError("the module has no function '" + ir::forwardName.str() + "' with a body");
+  if (!state->function.getBody().hasOneBlock())
+    return dataError("the function '" + ir::forwardName.str() + "' has branches");
+  if (options.slots < 1 || options.context < 1)
+    return usageError(fmt::format("a cache has at least one slot and position, not {} and {}",
+                                  options.slots, options.context));
+  for (Type type : state->function.getArgumentTypes()) {
+    if (!isa<RankedTensorType, ir::CacheType, ir::SequencesType>(type))
+      return dataError("the model takes tensors, sequences and a cache, not " + ir::describe(type));
+    auto cache = dyn_cast<ir::CacheType>(type);
+    if (cache && state->cache)
+      return dataError("the function '" + ir::forwardName.str() + "' takes two caches");
+    if (cache)
+      state->cache.emplace(cache.getLayers(), cache.getHeads(), cache.getKeyWidth(),
+                           cache.getValueWidth(), options.slots, options.context);
+  }
+  if (Status status = state->openWeights(); !status)
+    return status.error();
+  return Interpreter(std::move(state));
+}
+
+Interpreter::Interpreter(std::unique_ptr<State> state) : state(std::move(state)) {}
+Interpreter::Interpreter(Interpreter &&) noexcept = default;
+Interpreter &Interpreter::operator=(Interpreter &&) noexcept = default;
+Interpreter::~Interpreter() = default;
+
+void Interpreter::reset() {
+  if (state->cache)
+    state->cache->reset();
+}
+
+//===-- A run
+//-----------------------------------------------------------------------------------===//
+
+/// Whether a value of `shape` may stand for `type`.
+static bool fits(RankedTensorType type, const Shape &shape) {
+  if (type.getRank() != int64_t(shape.size()))
+    return false;
+  for (auto [declared, size] : llvm::zip(type.getShape(), shape))
+    if (size < 0 || (declared != ShapedType::kDynamic && declared != size))
+      return false;
+  return true;
+}
+
+Status Interpreter::State::bind(std::span<const Argument> arguments, Frame &frame) {
+  std::vector<BlockArgument> wanted;
+  for (BlockArgument argument : function.getArguments())
+    if (!isa<ir::CacheType>(argument.getType()))
+      wanted.push_back(argument);
+  if (wanted.size() != arguments.size())
+    return usageError(
+        fmt::format("the model takes {} arguments, found {}", wanted.size(), arguments.size()));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    auto type = dyn_cast<RankedTensorType>(wanted[i].getType());
+    auto *tensor = std::get_if<Tensor64>(&arguments[i]);
+    if (bool(type) != bool(tensor))
+      return usageError(fmt::format("argument {} of the model is {}", i,
+                                    type ? "a tensor" : "a description of rows"));
+    if (type) {
+      bool whole = reference::elementCount(tensor->shape) == tensor->size();
+      if (!fits(type, tensor->shape) || !whole)
+        return usageError(fmt::format("argument {} of the model is {}, found {} with {} elements",
+                                      i, ir::describe(type), reference::describe(tensor->shape),
+                                      tensor->size()));
+      frame.set(wanted[i], *tensor);
+      continue;
+    }
+    auto *before = i > 0 ? std::get_if<Tensor64>(&arguments[i - 1]) : nullptr;
+    if (!before || before->rank() < 1)
+      return dataError(fmt::format("argument {} of the model describes the rows of a tensor, but "
+                                   "the argument before it is none",
+                                   i));
+    const Batch &batch = std::get<Batch>(arguments[i]);
+    Result<std::vector<runtime::Row>> rows = reference::rowsOf(batch, before->dim(0));
+    if (!rows)
+      return Error{rows.error().kind, fmt::format("argument {}: {}", i, rows.error().message)};
+    frame.set(wanted[i], RowsValue{batch, *std::move(rows)});
+  }
+  return {};
+}
+
+static std::string_view view(StringRef text) { return {text.data(), text.size()}; }
+
+/// Runs one operation, and shows its values to the observer.
+static Status evaluate(Operation &op, Frame &frame, const Observer &observer) {
+  StringRef name = op.getName().getStringRef();
+  auto idAttr = op.getAttrOfType<StringAttr>(ir::idAttrName);
+  StringRef id = idAttr ? idAttr.getValue() : StringRef();
+  auto evaluator = evaluators().find(name);
+  if (evaluator == evaluators().end())
+    return dataError(fmt::format("the interpreter does not know '{}'", view(name)));
+  if (Status status = evaluator->second(&op, frame); !status)
+    return Error{status.error().kind, fmt::format("{}{}: {}", view(op.getName().stripDialect()),
+                                                  id.empty() ? "" : fmt::format(" '{}'", view(id)),
+                                                  status.error().message)};
+  for (OpResult result : op.getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type || isa<ir::WeightOp>(op))
+      continue;
+    const Tensor64 &value = frame.tensor(result);
+    if (!fits(type, value.shape))
+      return internalError(fmt::format("{} gave {} for {}", view(name),
+                                       reference::describe(value.shape), ir::describe(type)));
+    if (observer)
+      observer(OpValue{view(id), view(name), result.getResultNumber(), value});
+  }
+  return {};
+}
+
+Result<std::vector<Tensor64>> Interpreter::run(std::span<const Argument> arguments,
+                                               const Observer &observer) {
+  Frame frame(state->weights, state->cache ? &*state->cache : nullptr);
+  if (Status status = state->bind(arguments, frame); !status)
+    return status.error();
+  Block &body = state->function.getBody().front();
+  llvm::DenseMap<Value, size_t> usesLeft;
+  for (Operation &op : body.without_terminator()) {
+    if (Status status = evaluate(op, frame, observer); !status)
+      return status.error();
+    // A value is kept until its last use.
+    for (Value result : op.getResults()) {
+      usesLeft[result] = size_t(std::distance(result.use_begin(), result.use_end()));
+      if (usesLeft[result] == 0)
+        frame.drop(result);
+    }
+    for (Value operand : op.getOperands())
+      if (auto left = usesLeft.find(operand); left != usesLeft.end() && --left->second == 0)
+        frame.drop(operand);
+  }
+  std::vector<Tensor64> results;
+  for (Value value : body.getTerminator()->getOperands())
+    if (isa<RankedTensorType>(value.getType()))
+      results.push_back(frame.tensor(value));
+  return results;
+}
+
+} // namespace heddle::codegen
