@@ -14,4 +14,11 @@ TEST_P(InterpreterOp, GivesTheExpectedValues) { checkCase(GetParam(), interpret,
 INSTANTIATE_TEST_SUITE_P(Ops, InterpreterOp, testing::ValuesIn(opCases()),
                          [](const auto &info) { return info.param.name; });
 
+class InterpreterExample : public testing::TestWithParam<Example> {};
+
+TEST_P(InterpreterExample, Holds) { GetParam().check(interpret); }
+
+INSTANTIATE_TEST_SUITE_P(Theory, InterpreterExample, testing::ValuesIn(workedExamples()),
+                         [](const auto &info) { return std::string(info.param.name); });
+
 } // namespace
