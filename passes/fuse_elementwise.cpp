@@ -62,7 +62,7 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     code.emit(map.getBody());
     inheritIds(map, ops);
     code.result.replaceAllUsesWith(map.getResult());
-    eraseWithUnusedOperands(ops);
+    eraseUnused(ops);
     ++fused;
     remarkFired(getArgument(), map);
     return map;

@@ -52,7 +52,7 @@ struct FuseEpilogue : impl::FuseEpilogueBase<FuseEpilogue> {
     code->emit(linear.getBody());
     inheritIds(linear, ops);
     code->result.replaceAllUsesWith(linear.getResult());
-    eraseWithUnusedOperands(ops);
+    eraseUnused(ops);
     ++fused;
     remarkFired(getArgument(), linear);
   }

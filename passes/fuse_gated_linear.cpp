@@ -96,7 +96,7 @@ struct FuseGatedLinear : impl::FuseGatedLinearBase<FuseGatedLinear> {
     code->emit(linear.getBody());
     inheritIds(linear, ops);
     code->result.replaceAllUsesWith(linear.getResult());
-    eraseWithUnusedOperands(ops);
+    eraseUnused(ops);
     ++fused;
     remarkFired(getArgument(), linear);
     return true;

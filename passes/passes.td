@@ -41,6 +41,27 @@ def RemoveRedundant : Pass<"remove-redundant", "::mlir::func::FuncOp"> {
                     Statistic<"dead", "dead", "operations without a use removed">];
 }
 
+def FuseAttention : Pass<"fuse-attention", "::mlir::func::FuncOp"> {
+  let summary = "the scores of attention never go to memory";
+  let description = [{
+    Around a softmax over keys: a product of queries and keys, any elementwise chain on the scores (scale, softcap,
+    additive bias, ...), any masks, the softmax, the product with the values. All of it becomes one `attention` with
+    the chain as its region. Masks become one: their conjunction. Keys and values repeated alike by
+    `gather_heads` are taken as they were before. A bias or distance that is cheap to compute and has an element for
+    each score is computed on the spot, also where other layers use it too.
+
+    The chain comes before the masks. What comes after a mask may change places with it only where it leaves -inf
+    as it is: products with a positive constant and sums with a finite one do.
+
+    It does not fire where scores or weights have another use, for a softmax over another dimension, a mask after
+    the softmax, scores that no product makes, and keys or values that are weights.
+
+    Example: tests/lit/passes/fuse-attention.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "attentions made">];
+}
+
 def FuseGatedLinear : Pass<"fuse-gated-linear", "::mlir::func::FuncOp"> {
   let summary = "two products of one input and the gate between them become one pass over it";
   let description = [{

@@ -23,12 +23,14 @@ llvm::ArrayRef<Stage> stages() {
        createExpandComposites},
       {"remove-redundant", "computes once what is computed twice, and nothing that is not used",
        false, createRemoveRedundant},
+      {"fuse-attention", "the scores of attention never go to memory", true, createFuseAttention},
       {"fuse-gated-linear", "two products of one input and the gate between them become one pass",
        true, createFuseGatedLinear},
       {"fuse-epilogue", "bias, activation and residual are computed on the registers of a product",
        true, createFuseEpilogue},
       {"fuse-elementwise", "trees of elementwise operations become one map", true,
        createFuseElementwise},
+      {"remove-redundant", "once more, for what fusion left", false, createRemoveRedundant},
   };
   return table;
 }

@@ -84,7 +84,7 @@ Value ScalarCode::resolve(Value operand) const {
   }
 }
 
-void ScalarCode::absorbProducers(function_ref<bool(Operation *)> wanted) {
+void ScalarCode::absorbProducers(function_ref<bool(Operation *)> wanted, bool evenIfShared) {
   SmallVector<Operation *> work(ops.begin(), ops.end());
   while (!work.empty()) {
     for (Value operand : work.pop_back_val()->getOperands()) {
@@ -93,8 +93,9 @@ void ScalarCode::absorbProducers(function_ref<bool(Operation *)> wanted) {
           producer->getBlock() != ops.front()->getBlock() ||
           llvm::is_contained(products, producer->getResult(0)))
         continue;
-      bool usedHere =
-          llvm::all_of(producer->getUsers(), [&](Operation *user) { return ops.contains(user); });
+      bool usedHere = evenIfShared || llvm::all_of(producer->getUsers(), [&](Operation *user) {
+                        return ops.contains(user);
+                      });
       if (!usedHere || !wanted(producer))
         continue;
       ops.insert(producer);
@@ -132,11 +133,15 @@ void ScalarCode::emit(Region &region) const {
     Type element = cast<RankedTensorType>(input.getType()).getElementType();
     scalars.map(input, block->addArgument(element, input.getLoc()));
   }
+  llvm::DenseMap<TypedAttr, Value> constants;
   auto scalarOf = [&](Value operand, Location location) {
     Value read = resolve(operand);
     if (Value scalar = scalars.lookupOrNull(read))
       return scalar;
-    return arith::ConstantOp::create(builder, location, splatOf(read)).getResult();
+    Value &constant = constants[splatOf(read)];
+    if (!constant)
+      constant = arith::ConstantOp::create(builder, location, splatOf(read));
+    return constant;
   };
 
   for (Operation *op : sorted()) {
@@ -159,7 +164,7 @@ void ScalarCode::emit(Region &region) const {
   ir::YieldOp::create(builder, result.getLoc(), ValueRange{scalars.lookup(resolve(result))});
 }
 
-void eraseWithUnusedOperands(ArrayRef<Operation *> ops) {
+void eraseUnused(ArrayRef<Operation *> ops) {
   llvm::SetVector<Operation *> candidates;
   auto erase = [&](Operation *op) {
     for (Value operand : op->getOperands())
@@ -171,7 +176,8 @@ void eraseWithUnusedOperands(ArrayRef<Operation *> ops) {
   SmallVector<Operation *> sorted(ops);
   llvm::sort(sorted, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
   for (Operation *op : sorted)
-    erase(op);
+    if (op->use_empty())
+      erase(op);
   while (!candidates.empty()) {
     Operation *op = candidates.pop_back_val();
     if (isOpTriviallyDead(op))

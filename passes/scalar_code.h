@@ -36,9 +36,10 @@ struct ScalarCode {
   /// Values to be read as others.
   llvm::DenseMap<mlir::Value, mlir::Value> aliases;
 
-  /// Adds producers of what is read, and theirs, as long as all their users are in the code and
-  /// `wanted` takes them.
-  void absorbProducers(llvm::function_ref<bool(mlir::Operation *)> wanted);
+  /// Adds producers of what is read, and theirs, as long as `wanted` takes them and, unless
+  /// `evenIfShared`, all their users are in the code. A shared one is computed here once more.
+  void absorbProducers(llvm::function_ref<bool(mlir::Operation *)> wanted,
+                       bool evenIfShared = false);
 
   /// The operations in the order of the text.
   llvm::SmallVector<mlir::Operation *> sorted() const;
@@ -57,8 +58,8 @@ struct ScalarCode {
 /// The number of tensors that `op` reads, constants of one value apart.
 unsigned countInputs(mlir::Operation *op);
 
-/// Erases `ops`, which nothing else may use, and then those of their operands that nothing uses any
-/// more.
-void eraseWithUnusedOperands(llvm::ArrayRef<mlir::Operation *> ops);
+/// Erases those of `ops` that nothing else uses, and then those of their operands that nothing uses
+/// any more.
+void eraseUnused(llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace heddle::passes

@@ -1,0 +1,302 @@
+#include "passes/attention_pattern.h"
+
+#include "passes/provenance.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace heddle::passes {
+
+LogicalResult AttentionPattern::fail(const Twine &reason, const Twine &hint) {
+  why = reason.str();
+  remedy = hint.str();
+  return failure();
+}
+
+LogicalResult AttentionPattern::match() {
+  if (failed(matchOutput()) || failed(matchMasks()) || failed(matchChain()) ||
+      failed(matchProduct()) || failed(matchShapes()))
+    return failure();
+  taken.insert_range(chain.ops);
+  ops = taken.takeVector();
+  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return success();
+}
+
+//===-- From the softmax down
+//-------------------------------------------------------------------===//
+
+/// A user of `op` other than `expected`, or null.
+static Operation *otherUser(Operation *op, Operation *expected) {
+  for (Operation *user : op->getUsers())
+    if (user != expected)
+      return user;
+  return nullptr;
+}
+
+static ir::MatmulOp productWith(Value lhs) {
+  for (Operation *user : lhs.getUsers())
+    if (auto matmul = dyn_cast<ir::MatmulOp>(user); matmul && matmul.getLhs() == lhs)
+      return matmul;
+  return {};
+}
+
+LogicalResult AttentionPattern::matchOutput() {
+  output = productWith(softmax.getResult());
+  if (!output) {
+    // Something between the weights and the values: common enough to say so.
+    for (Operation *user : softmax->getUsers())
+      if ((isScalarCode(user) || isa<ir::MaskOp>(user)) && productWith(user->getResult(0)))
+        return fail("'" + idOf(user) +
+                        "' comes between the softmax and the product with the values",
+                    isa<ir::MaskOp>(user) ? "masks belong before the softmax" : "");
+    return failure();
+  }
+  if (softmax.getDim() != softmax.getType().getRank() - 1)
+    return fail("softmax runs along dimension " + Twine(softmax.getDim()) + " of " +
+                    ir::describe(softmax.getType()) + ", and keys are the last one",
+                "leave the axis out");
+  if (Operation *other = otherUser(softmax, output))
+    return fail("the weights that '" + idOf(softmax) + "' makes are also used by '" + idOf(other) +
+                "'");
+  if (output.getRhs() == softmax.getResult() || output->getBlock() != softmax->getBlock())
+    return failure();
+  if (output.getTransposeRhs())
+    return fail("the values come as " + ir::describe(output.getRhs().getType()) + ", transposed",
+                "multiply by values [heads, keys, width] without transpose_rhs");
+  value = output.getRhs();
+  taken.insert(output);
+  taken.insert(softmax);
+  return success();
+}
+
+/// The condition of `select(condition, scores, -inf)`, which hides scores as a mask does.
+static Value hiddenBySelect(Operation *op) {
+  auto select = dyn_cast_or_null<ir::SelectOp>(op);
+  if (!select || shapeOf(select.getLhs()) != shapeOf(select.getResult()))
+    return {};
+  auto filler = dyn_cast_or_null<FloatAttr>(splatOf(select.getRhs()));
+  bool hides = filler && filler.getValue().isInfinity() && filler.getValue().isNegative();
+  return hides ? select.getCondition() : Value();
+}
+
+/// The operand x of an operation that may as well come before a mask: it leaves -inf as it is.
+/// These are x * c and x / c for a finite c > 0, x + c and x - c for a finite c.
+static Value changesNoHiddenScore(Operation *op) {
+  auto binary = dyn_cast_or_null<ir::BinaryOp>(op);
+  if (!binary)
+    return {};
+  Value scores = binary.getLhs(), other = binary.getRhs();
+  bool commutes =
+      binary.getKind() == ir::BinaryKind::Add || binary.getKind() == ir::BinaryKind::Mul;
+  if (commutes && splatOf(scores))
+    std::swap(scores, other);
+  auto constant = dyn_cast_or_null<FloatAttr>(splatOf(other));
+  if (!constant || !constant.getValue().isFinite() ||
+      shapeOf(scores) != shapeOf(binary.getResult()))
+    return {};
+  bool isPositive = !constant.getValue().isNegative() && !constant.getValue().isZero();
+  switch (binary.getKind()) {
+  case ir::BinaryKind::Add:
+  case ir::BinaryKind::Sub:
+    return scores;
+  case ir::BinaryKind::Mul:
+  case ir::BinaryKind::Div:
+    return isPositive ? scores : Value();
+  default:
+    return {};
+  }
+}
+
+LogicalResult AttentionPattern::matchMasks() {
+  // Down from the softmax, masks and what may change places with them. What is below the last mask
+  // belongs to the chain.
+  SmallVector<Operation *> path;
+  size_t toLastMask = 0;
+  scores = softmax.getInput();
+  chain.result = scores;
+  for (Value below = scores;;) {
+    Operation *op = below.getDefiningOp();
+    bool hides = op && (isa<ir::MaskOp>(op) || hiddenBySelect(op));
+    Value next = hides ? op->getOperand(isa<ir::MaskOp>(op) ? 0 : 1) : changesNoHiddenScore(op);
+    if (!next || op->getBlock() != softmax->getBlock())
+      break;
+    if (!below.hasOneUse()) {
+      Operation *above = path.empty() ? softmax.getOperation() : path.back();
+      if (Operation *other = otherUser(op, above); hides && other)
+        return fail("the scores of '" + idOf(op) + "' are also used by '" + idOf(other) + "'");
+      break;
+    }
+    path.push_back(op);
+    below = next;
+    if (hides) {
+      toLastMask = path.size();
+      scores = below;
+    }
+  }
+  path.resize(toLastMask);
+
+  bool isResultKnown = false;
+  for (Operation *op : path) {
+    if (auto masking = dyn_cast<ir::MaskOp>(op)) {
+      if (failed(mask.add(masking, why)))
+        return failure();
+    } else if (Value condition = hiddenBySelect(op)) {
+      mask.add(condition);
+    } else {
+      // It runs before the masks: it reads what they read.
+      chain.ops.insert(op);
+      if (!isResultKnown)
+        chain.result = op->getResult(0);
+      isResultKnown = true;
+      continue;
+    }
+    chain.aliases[op->getResult(0)] = op->getOperand(isa<ir::MaskOp>(op) ? 0 : 1);
+    taken.insert(op);
+  }
+  return success();
+}
+
+//===-- The chain and the product below it
+//------------------------------------------------------===//
+
+/// Whether a tensor has an element for each query and key; such tensors are what attention avoids.
+static bool isLargeAsScores(Value tensor) {
+  ArrayRef<int64_t> shape = shapeOf(tensor);
+  return shape.size() >= 2 && shape.back() != 1 && shape[shape.size() - 2] != 1;
+}
+
+LogicalResult AttentionPattern::matchChain() {
+  ArrayRef<int64_t> shape = shapeOf(scores);
+  if (Operation *top = scores.getDefiningOp(); top && isScalarCode(top)) {
+    if (!scores.hasOneUse()) {
+      Operation *above = *scores.user_begin();
+      if (Operation *other = otherUser(top, above))
+        return fail("the scores of '" + idOf(top) + "' are also used by '" + idOf(other) + "'");
+    }
+    chain.ops.insert(top);
+    chain.absorbProducers([&](Operation *producer) {
+      Value result = producer->getResult(0);
+      return !isBroadcast(shapeOf(result), shape) ||
+             (isCheap(producer) && (isLargeAsScores(result) || countInputs(producer) <= 1));
+    });
+  }
+  return success();
+}
+
+/// The side of `product` that has keys in its rows, or null.
+static Value keysOf(ir::MatmulOp product) {
+  if (product.getTransposeRhs())
+    return product.getRhs();
+  auto transpose = product.getRhs().getDefiningOp<ir::TransposeOp>();
+  if (!transpose)
+    return {};
+  SmallVector<int64_t> permutation(transpose.getPermutation());
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  bool swapsLast = llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size()));
+  return swapsLast ? transpose.getInput() : Value();
+}
+
+LogicalResult AttentionPattern::failWithoutProduct() {
+  SmallVector<Value> leaves = chain.extras();
+  if (chain.ops.empty())
+    leaves.push_back(scores);
+  for (Value leaf : leaves) {
+    Operation *op = leaf.getDefiningOp();
+    if (!op || shapeOf(leaf) != shapeOf(scores))
+      continue;
+    if (isa<ir::MaskOp>(op))
+      return fail("'" + idOf(*op->user_begin()) + "' changes scores that '" + idOf(op) +
+                      "' has hidden already",
+                  "put the mask last, right before the softmax");
+    if (isScalarCode(op) && !leaf.hasOneUse())
+      for (Operation *user : op->getUsers())
+        if (!chain.ops.contains(user))
+          return fail("the scores of '" + idOf(op) + "' are also used by '" + idOf(user) + "'");
+  }
+  return fail("the scores of '" + idOf(softmax) +
+              "' are not made by a product of queries and keys");
+}
+
+LogicalResult AttentionPattern::matchProduct() {
+  SmallVector<Value> leaves = chain.extras();
+  if (scores.getDefiningOp<ir::MatmulOp>())
+    leaves.push_back(scores);
+  for (Value leaf : leaves) {
+    auto matmul = leaf.getDefiningOp<ir::MatmulOp>();
+    if (matmul && shapeOf(leaf) == shapeOf(scores) && (!product || !keysOf(product)))
+      product = matmul;
+  }
+  if (!product)
+    return failWithoutProduct();
+
+  for (Operation *user : product->getUsers()) {
+    bool isAbove = product.getResult() == scores && user == *scores.user_begin();
+    if (!chain.ops.contains(user) && !isAbove)
+      return fail("the scores of '" + idOf(product) + "' are also used by '" + idOf(user) + "'");
+  }
+  key = keysOf(product);
+  if (!key)
+    return fail("the keys come as " + ir::describe(product.getRhs().getType()) + ", not transposed",
+                "multiply by keys [heads, keys, width] with transpose_rhs");
+  query = product.getLhs();
+  taken.insert(product);
+  chain.products.push_back(product.getResult());
+
+  // Whatever else has an element for each score is made on the spot, even where others use it too.
+  chain.absorbProducers(
+      [](Operation *producer) {
+        return isCheap(producer) && isLargeAsScores(producer->getResult(0));
+      },
+      /*evenIfShared=*/true);
+  return success();
+}
+
+//===-- Heads and shapes
+//------------------------------------------------------------------------===//
+
+void AttentionPattern::takeHeads() {
+  auto keyHeads = key.getDefiningOp<ir::GatherHeadsOp>();
+  auto valueHeads = value.getDefiningOp<ir::GatherHeadsOp>();
+  if (!keyHeads || !valueHeads ||
+      shapeOf(keyHeads.getInput())[0] != shapeOf(valueHeads.getInput())[0])
+    return;
+  key = keyHeads.getInput();
+  value = valueHeads.getInput();
+  taken.insert(keyHeads);
+  taken.insert(valueHeads);
+}
+
+/// [heads, rows, width] of a tensor of two or three dimensions.
+static SmallVector<int64_t> withHeads(Value tensor) {
+  SmallVector<int64_t> shape(shapeOf(tensor));
+  if (shape.size() == 2)
+    shape.insert(shape.begin(), 1);
+  return shape;
+}
+
+LogicalResult AttentionPattern::matchShapes() {
+  if (shapeOf(scores).size() > 3)
+    return fail("scores have " + Twine(shapeOf(scores).size()) +
+                    " dimensions, attention takes [heads, queries, keys]",
+                "merge the leading dimensions with reshape");
+  for (Value side : {key, value})
+    if (side.getDefiningOp<ir::WeightOp>() ||
+        !cast<RankedTensorType>(side.getType()).getElementType().isF32())
+      return fail("keys and values must be computed in f32, found " + ir::describe(side.getType()));
+  takeHeads();
+  if (shapeOf(key).size() == 2 || shapeOf(key).size() == 3) {
+    SmallVector<int64_t> q = withHeads(query), k = withHeads(key), v = withHeads(value);
+    bool isStatic = !llvm::is_contained({q[0], q[2], k[0], k[2], v[0], v[2]}, ShapedType::kDynamic);
+    if (isStatic && k[0] > 0 && q[0] % k[0] == 0 && k[0] == v[0] && k[1] == v[1] && q[2] == k[2] &&
+        shapeOf(scores) == shapeOf(product.getResult()) &&
+        withHeads(output.getResult()) == SmallVector<int64_t>({q[0], q[1], v[2]}))
+      return success();
+  }
+  return fail("queries " + ir::describe(query.getType()) + ", keys " + ir::describe(key.getType()) +
+              " and values " + ir::describe(value.getType()) + " do not go together as heads");
+}
+
+} // namespace heddle::passes

@@ -1,0 +1,47 @@
+// The computation that is attention, found around a softmax: what fuse-attention rewrites.
+#pragma once
+
+#include "passes/mask_conjunction.h"
+#include "passes/scalar_code.h"
+
+namespace heddle::passes {
+
+/// softmax(mask(chain(query key^T))) value, whatever the chain and the masks are.
+class AttentionPattern {
+public:
+  explicit AttentionPattern(ir::SoftmaxOp softmax) : softmax(softmax) {}
+
+  /// Fails where `softmax` is not in the middle of attention. `why` then says what is missing, or
+  /// is empty where it does not look like attention at all; `remedy` may say what to do.
+  mlir::LogicalResult match();
+
+  /// Queries [H, T, d], keys [Hkv, S, d], values [Hkv, S, dv]; two dimensions where H or Hkv is 1.
+  mlir::Value query, key, value;
+  /// From a score to the one that softmax sees; its product is query x key.
+  ScalarCode chain;
+  MaskConjunction mask;
+  /// The product with the values, whose result is the result.
+  ir::MatmulOp output;
+  /// The operations it was found in, in the order of the text; the last one is `output`.
+  llvm::SmallVector<mlir::Operation *> ops;
+
+  std::string why, remedy;
+
+private:
+  mlir::LogicalResult fail(const llvm::Twine &reason, const llvm::Twine &hint = "");
+  mlir::LogicalResult matchOutput();
+  mlir::LogicalResult matchMasks();
+  mlir::LogicalResult matchChain();
+  mlir::LogicalResult matchProduct();
+  mlir::LogicalResult matchShapes();
+  mlir::LogicalResult failWithoutProduct();
+  void takeHeads();
+
+  ir::SoftmaxOp softmax;
+  ir::MatmulOp product;
+  /// The scores below the innermost mask.
+  mlir::Value scores;
+  llvm::SetVector<mlir::Operation *> taken;
+};
+
+} // namespace heddle::passes
