@@ -224,6 +224,9 @@ public:
   /// Makes `value` the next result of the model.
   void output(Value value, Where where = Where::current());
 
+  /// Notes an error of a model's own, such as options that do not fit.
+  void error(const std::string &message, Where where = Where::current());
+
   /// Every error so far, "file:line: what was wrong", in the order of the calls.
   const std::vector<std::string> &errors() const;
 

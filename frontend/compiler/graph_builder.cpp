@@ -154,6 +154,8 @@ Value Graph::constant(std::vector<int64_t> shape, const std::vector<int32_t> &va
 
 void Graph::output(Value value, Where where) { state->addOutput(value, where); }
 
+void Graph::error(const std::string &message, Where where) { state->report(where, message); }
+
 const std::vector<std::string> &Graph::errors() const { return state->errors(); }
 
 Status Graph::check() const { return state->check(); }

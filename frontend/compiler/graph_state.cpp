@@ -174,7 +174,7 @@ Value GraphState::weight(const std::string &name, llvm::ArrayRef<int64_t> shape,
 //----------------------------------------------------------------------------===//
 
 Value GraphState::addArgument(Type type, const Where &where, llvm::StringRef name) {
-  argumentNames.resize(function.getNumArguments());
+  argumentNames.resize(function.getBody().getNumArguments());
   argumentNames.push_back(name.str());
   return Access::make<Value>(this, function.getBody().addArgument(type, location(where)));
 }

@@ -1,0 +1,108 @@
+// Every model of frontend/models at a tiny size, for tests that run over all of them.
+#pragma once
+
+#include "frontend/models/bahdanau.h"
+#include "frontend/models/gpt2.h"
+#include "frontend/models/llama.h"
+#include "frontend/models/transformer2017.h"
+
+#include <string>
+#include <vector>
+
+namespace heddle::tests {
+
+struct TinyModel {
+  std::string name;
+  Graph (*build)(ElementType weights);
+};
+
+inline std::vector<TinyModel> tinyModels() {
+  return {
+      {"llama",
+       [](ElementType weights) {
+         return llama({.width = 32,
+                       .layers = 2,
+                       .heads = 4,
+                       .kvHeads = 2,
+                       .hidden = 48,
+                       .words = 64,
+                       .context = 512,
+                       .weights = weights});
+       }},
+      {"llama_half_split_tied",
+       [](ElementType weights) {
+         return llama({.width = 32,
+                       .layers = 2,
+                       .heads = 4,
+                       .kvHeads = 4,
+                       .hidden = 40,
+                       .words = 50,
+                       .context = 512,
+                       .pairing = Pairing::halfSplit,
+                       .tied = true,
+                       .weights = weights});
+       }},
+      {"llama_multi_query",
+       [](ElementType weights) {
+         return llama({.width = 24,
+                       .layers = 1,
+                       .heads = 3,
+                       .kvHeads = 1,
+                       .hidden = 40,
+                       .words = 33,
+                       .context = 512,
+                       .weights = weights});
+       }},
+      {"llama_bidirectional",
+       [](ElementType weights) {
+         return llama({.width = 32,
+                       .layers = 1,
+                       .heads = 2,
+                       .hidden = 48,
+                       .words = 64,
+                       .context = 512,
+                       .causal = false,
+                       .weights = weights});
+       }},
+      {"gpt2",
+       [](ElementType weights) {
+         return gpt2({.width = 32,
+                      .layers = 2,
+                      .heads = 4,
+                      .hidden = 64,
+                      .words = 64,
+                      .context = 512,
+                      .weights = weights});
+       }},
+      {"gpt2_separate",
+       [](ElementType weights) {
+         return gpt2({.width = 32,
+                      .layers = 1,
+                      .heads = 2,
+                      .hidden = 64,
+                      .words = 64,
+                      .context = 512,
+                      .mergedQkv = false,
+                      .orientation = Orientation::outIn,
+                      .weights = weights});
+       }},
+      {"transformer2017",
+       [](ElementType weights) {
+         return transformer2017({.width = 32,
+                                 .layers = 2,
+                                 .heads = 4,
+                                 .keyWidth = 8,
+                                 .valueWidth = 6,
+                                 .hidden = 64,
+                                 .words = 64,
+                                 .context = 512,
+                                 .weights = weights});
+       }},
+      {"bahdanau",
+       [](ElementType) {
+         return bahdanau({.stateWidth = 24, .annotationWidth = 20, .hidden = 16});
+       }},
+  };
+}
+
+} // namespace heddle::tests
