@@ -100,7 +100,7 @@ enum class Layout : uint8_t {
   panels, ///< `[N/16][K][16]` (f32) or `[N/16][K/2][16][2]` (bf16), zero padded
 };
 
-enum class ElementType : uint8_t { f32, bf16, i32, i1 };
+enum class ElementType : uint8_t { f32, bf16, i32, i1, f64 };
 
 /// Bytes of `count` elements.
 int64_t byteSize(ElementType type, int64_t count);

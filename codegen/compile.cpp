@@ -1,0 +1,72 @@
+// The door to code generation.
+#include "codegen/compile.h"
+
+#include "codegen/passes.h"
+#include "codegen/plan.h"
+#include "codegen/program_reader.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace heddle::codegen {
+
+void setTarget(ModuleOp module, const Target &target, Phase phase) {
+  Builder builder(module.getContext());
+  module->setAttr(isaAttrName, builder.getStringAttr(target.name));
+  module->setAttr(phaseAttrName, builder.getStringAttr(phaseName(phase)));
+}
+
+void addPlanPasses(OpPassManager &passes) {
+  passes.addNestedPass<func::FuncOp>(createPrepareKernels());
+  passes.addNestedPass<func::FuncOp>(createPlan());
+}
+
+void addLoopPasses(OpPassManager &passes) { passes.addPass(createLowerToLoops()); }
+
+/// The code of a module and the program in it.
+static Result<runtime::Program> readOnly(ModuleOp loops, const NativeCode &code) {
+  auto programs = loops.getOps<ir::ProgramOp>();
+  if (programs.empty())
+    return dataError("the module holds no heddle.program");
+  return readProgram(*programs.begin(),
+                     [&](llvm::StringRef symbol) { return code.kernel(symbol); });
+}
+
+namespace {
+/// Two modules' code as one.
+class BothCode : public NativeCode {
+public:
+  BothCode(std::unique_ptr<NativeCode> first, std::unique_ptr<NativeCode> second)
+      : first(std::move(first)), second(std::move(second)) {}
+  runtime::Kernel kernel(llvm::StringRef symbol) const override {
+    runtime::Kernel found = first->kernel(symbol);
+    return found ? found : second->kernel(symbol);
+  }
+  size_t size() const override { return first->size() + second->size(); }
+
+private:
+  std::unique_ptr<NativeCode> first, second;
+};
+} // namespace
+
+Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Target &target,
+                                   unsigned threads) {
+  auto prefillCode = compileKernels(prefill, target, threads);
+  if (!prefillCode)
+    return prefillCode.error();
+  auto decodeCode = compileKernels(decode, target, threads);
+  if (!decodeCode)
+    return decodeCode.error();
+  auto prefillProgram = readOnly(prefill, **prefillCode);
+  if (!prefillProgram)
+    return prefillProgram.error();
+  auto decodeProgram = readOnly(decode, **decodeCode);
+  if (!decodeProgram)
+    return decodeProgram.error();
+  return CompiledModel{
+      std::make_shared<BothCode>(std::move(*prefillCode), std::move(*decodeCode)),
+      std::move(*prefillProgram), std::move(*decodeProgram)};
+}
+
+} // namespace heddle::codegen

@@ -1,0 +1,186 @@
+// Optimises, compiles and links kernels.
+#include "codegen/jit/jit.h"
+
+#include "codegen/jit/lower_to_llvm.h"
+#include "codegen/jit/machine.h"
+
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace heddle::codegen {
+
+namespace {
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  // Kernels are written in vectors and unrolled by hand.
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+bool emitFile(llvm::Module &module, llvm::TargetMachine &machine,
+              llvm::SmallVectorImpl<char> &bytes, llvm::CodeGenFileType type) {
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return false;
+  passes.run(module);
+  return true;
+}
+
+std::string textOf(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+class OrcCode : public NativeCode {
+public:
+  OrcCode(std::unique_ptr<llvm::orc::LLJIT> jit, llvm::StringMap<runtime::Kernel> kernels)
+      : jit(std::move(jit)), kernels(std::move(kernels)) {}
+  runtime::Kernel kernel(llvm::StringRef symbol) const override { return kernels.lookup(symbol); }
+  size_t size() const override { return kernels.size(); }
+
+private:
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  llvm::StringMap<runtime::Kernel> kernels;
+};
+
+/// Runs `work(i)` for i below `count` on `threads` threads.
+void forEach(size_t count, unsigned threads, llvm::function_ref<void(size_t)> work) {
+  std::atomic<size_t> next{0};
+  auto run = [&] {
+    for (size_t i = next++; i < count; i = next++)
+      work(i);
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < threads && i < count; ++i)
+    helpers.emplace_back(run);
+  run();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
+} // namespace
+
+Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const Target &target,
+                                                   unsigned threads) {
+  Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target);
+  if (!kernels)
+    return kernels.error();
+
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects(kernels->size());
+  std::mutex mutex;
+  std::optional<Error> failed;
+  forEach(kernels->size(), threads, [&](size_t i) {
+    KernelModule &kernel = (*kernels)[i];
+    auto machine = createTargetMachine(target);
+    llvm::SmallVector<char, 0> bytes;
+    bool done = false;
+    if (machine) {
+      optimize(*kernel.module, **machine);
+      done = emitFile(*kernel.module, **machine, bytes, llvm::CodeGenFileType::ObjectFile);
+    }
+    if (!done) {
+      std::lock_guard lock(mutex);
+      failed = machine ? internalError("kernel " + kernel.symbol + " could not be compiled")
+                       : machine.error();
+      return;
+    }
+    objects[i] = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), kernel.symbol,
+                                                                 /*RequiresNullTerminator=*/false);
+  });
+  if (failed)
+    return *failed;
+
+  llvm::orc::LLJITBuilder builder;
+  auto jit = builder.create();
+  if (!jit)
+    return internalError("orc did not start: " + textOf(jit.takeError()));
+  for (auto &object : objects)
+    if (llvm::Error error = (*jit)->addObjectFile(std::move(object)))
+      return internalError("a kernel could not be added: " + textOf(std::move(error)));
+  llvm::StringMap<runtime::Kernel> addresses;
+  for (const KernelModule &kernel : *kernels) {
+    auto address = (*jit)->lookup(kernel.symbol);
+    if (!address)
+      return internalError("kernel " + kernel.symbol +
+                           " could not be linked: " + textOf(address.takeError()));
+    addresses[kernel.symbol] = address->toPtr<runtime::Kernel>();
+  }
+  return std::unique_ptr<NativeCode>(
+      std::make_unique<OrcCode>(std::move(*jit), std::move(addresses)));
+}
+
+/// All kernels in one module of `context`, optimised.
+static Result<std::unique_ptr<llvm::Module>> linkKernels(mlir::ModuleOp loops,
+                                                         const Target &target,
+                                                         llvm::TargetMachine &machine,
+                                                         llvm::LLVMContext &context) {
+  Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target);
+  if (!kernels)
+    return kernels.error();
+  auto whole = std::make_unique<llvm::Module>("heddle", context);
+  whole->setTargetTriple(machine.getTargetTriple());
+  whole->setDataLayout(machine.createDataLayout());
+  for (KernelModule &kernel : *kernels) {
+    optimize(*kernel.module, machine);
+    // Modules of different contexts meet as text.
+    std::string text;
+    llvm::raw_string_ostream(text) << *kernel.module;
+    llvm::SMDiagnostic diagnostic;
+    auto moved = llvm::parseIR(llvm::MemoryBufferRef(text, kernel.symbol), diagnostic, context);
+    if (!moved || llvm::Linker::linkModules(*whole, std::move(moved)))
+      return internalError("kernel " + kernel.symbol + " could not be joined to the others");
+  }
+  return whole;
+}
+
+Result<std::string> llvmText(mlir::ModuleOp loops, const Target &target) {
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.error();
+  llvm::LLVMContext context;
+  auto module = linkKernels(loops, target, **machine, context);
+  if (!module)
+    return module.error();
+  std::string text;
+  llvm::raw_string_ostream(text) << **module;
+  return text;
+}
+
+Result<std::string> assemblyText(mlir::ModuleOp loops, const Target &target) {
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.error();
+  llvm::LLVMContext context;
+  auto module = linkKernels(loops, target, **machine, context);
+  if (!module)
+    return module.error();
+  llvm::SmallString<0> text;
+  if (!emitFile(**module, **machine, text, llvm::CodeGenFileType::AssemblyFile))
+    return internalError("llvm printed no assembly");
+  return std::string(text);
+}
+
+} // namespace heddle::codegen

@@ -1,0 +1,23 @@
+// The processor as LLVM sees it: target machines for each instruction set.
+#pragma once
+
+#include "codegen/target.h"
+#include "runtime/result.h"
+
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+
+namespace heddle::codegen {
+
+/// The best target this processor can run.
+Result<Target> hostTarget();
+
+/// The target called `name` (`native` is the best one); an error where it is unknown or this processor
+/// lacks it.
+Result<Target> selectTarget(llvm::StringRef name);
+
+/// A target machine that uses the features of `target` and no others, tuned for this processor.
+Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const Target &target);
+
+} // namespace heddle::codegen
