@@ -64,9 +64,8 @@ Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Targ
   auto decodeProgram = readOnly(decode, **decodeCode);
   if (!decodeProgram)
     return decodeProgram.error();
-  return CompiledModel{
-      std::make_shared<BothCode>(std::move(*prefillCode), std::move(*decodeCode)),
-      std::move(*prefillProgram), std::move(*decodeProgram)};
+  return CompiledModel{std::make_shared<BothCode>(std::move(*prefillCode), std::move(*decodeCode)),
+                       std::move(*prefillProgram), std::move(*decodeProgram)};
 }
 
 } // namespace heddle::codegen

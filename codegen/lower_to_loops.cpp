@@ -4,7 +4,7 @@
 #include "codegen/lowering.h"
 #include "codegen/plan.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 #include <map>
 

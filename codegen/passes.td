@@ -35,7 +35,7 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::heddle::ir::HeddleDialect", "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::x86vector::X86VectorDialect"];
 }
 
 #endif // HEDDLE_CODEGEN_PASSES

@@ -30,17 +30,16 @@ std::optional<ElementType> elementType(Type type) {
   return std::nullopt;
 }
 
-constexpr std::pair<Source, llvm::StringLiteral> sources[] = {
-    {Source::dims, "dims"},
-    {Source::input, "input"},
-    {Source::sequences, "sequences"},
-    {Source::rows, "rows"},
-    {Source::keyRows, "key_rows"},
-    {Source::outputRows, "output_rows"},
-    {Source::slot, "slot"},
-    {Source::cacheKeys, "cache_keys"},
-    {Source::cacheValues, "cache_values"},
-    {Source::output, "output"}};
+constexpr std::pair<Source, llvm::StringLiteral> sources[] = {{Source::dims, "dims"},
+                                                              {Source::input, "input"},
+                                                              {Source::sequences, "sequences"},
+                                                              {Source::rows, "rows"},
+                                                              {Source::keyRows, "key_rows"},
+                                                              {Source::outputRows, "output_rows"},
+                                                              {Source::slot, "slot"},
+                                                              {Source::cacheKeys, "cache_keys"},
+                                                              {Source::cacheValues, "cache_values"},
+                                                              {Source::output, "output"}};
 
 class Reader {
 public:
@@ -104,10 +103,9 @@ private:
         described.type = *element;
         bool rows = i + 1 < type.getNumInputs() && isa<SequencesType>(type.getInput(i + 1));
         for (auto [axis, known] : llvm::enumerate(tensor.getShape()))
-          described.shape.push_back(
-              known != ShapedType::kDynamic ? constantSize(known)
-              : axis == 0 && rows           ? dim(runtime::DimKind::tokens, i + 1, 0)
-                                            : dim(runtime::DimKind::tensor, i, axis));
+          described.shape.push_back(known != ShapedType::kDynamic ? constantSize(known)
+                                    : axis == 0 && rows ? dim(runtime::DimKind::tokens, i + 1, 0)
+                                                        : dim(runtime::DimKind::tensor, i, axis));
       }
       program.inputs.push_back(described);
     }
@@ -122,7 +120,8 @@ private:
         return wrong("does not describe its results");
       output.type = *element;
       auto shape = dyn_cast<ArrayAttr>(op.getOutputs()[index++]);
-      for (auto text : shape ? shape.getAsValueRange<StringAttr>() : ArrayAttr().getAsValueRange<StringAttr>()) {
+      for (auto text : shape ? shape.getAsValueRange<StringAttr>()
+                             : ArrayAttr().getAsValueRange<StringAttr>()) {
         auto extent = size(text);
         if (!extent)
           return extent.error();

@@ -9,8 +9,8 @@
 
 namespace heddle::codegen {
 
-/// Reads `program`; `kernel` gives the address of each kernel it launches. What a text may say wrongly is an
-/// error that names the launch.
+/// Reads `program`; `kernel` gives the address of each kernel it launches. What a text may say
+/// wrongly is an error that names the launch.
 Result<runtime::Program> readProgram(ir::ProgramOp program,
                                      const std::function<runtime::Kernel(llvm::StringRef)> &kernel);
 

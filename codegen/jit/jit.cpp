@@ -133,8 +133,7 @@ Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const T
 }
 
 /// All kernels in one module of `context`, optimised.
-static Result<std::unique_ptr<llvm::Module>> linkKernels(mlir::ModuleOp loops,
-                                                         const Target &target,
+static Result<std::unique_ptr<llvm::Module>> linkKernels(mlir::ModuleOp loops, const Target &target,
                                                          llvm::TargetMachine &machine,
                                                          llvm::LLVMContext &context) {
   Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target);

@@ -30,8 +30,8 @@ static std::vector<bool> takeNoAlias(func::FuncOp function) {
 }
 
 /// Renames `inner`, whose memrefs came apart into descriptors, and builds under its old name the
-/// function that the runtime calls. Only the pointers of descriptors are ever used: sizes are computed
-/// from the table of dimensions.
+/// function that the runtime calls. Only the pointers of descriptors are ever used: sizes are
+/// computed from the table of dimensions.
 static void addEntry(llvm::Module &module, llvm::Function *inner,
                      const std::vector<bool> &noAlias) {
   llvm::LLVMContext &context = module.getContext();
@@ -41,8 +41,8 @@ static void addEntry(llvm::Module &module, llvm::Function *inner,
   inner->addFnAttr(llvm::Attribute::AlwaysInline);
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *i64 = llvm::Type::getInt64Ty(context);
-  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointer, i64, i64, pointer}, false);
+  auto *type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, i64, i64, pointer}, false);
   auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, module);
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "entry", entry));
   llvm::SmallVector<llvm::Value *> arguments;

@@ -12,16 +12,16 @@
 
 namespace heddle::codegen {
 
-/// A kernel as LLVM IR: a module of its own in a context of its own, so that kernels can be compiled
-/// side by side.
+/// A kernel as LLVM IR: a module of its own in a context of its own, so that kernels can be
+/// compiled side by side.
 struct KernelModule {
   std::string symbol;
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
 };
 
-/// Translates every function of `loops` (a module of level loops; not changed). Each kernel becomes a function
-/// `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name.
+/// Translates every function of `loops` (a module of level loops; not changed). Each kernel becomes
+/// a function `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name.
 Result<std::vector<KernelModule>> lowerToLLVM(mlir::ModuleOp loops, const Target &target);
 
 } // namespace heddle::codegen

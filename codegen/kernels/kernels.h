@@ -6,5 +6,6 @@
 namespace heddle::codegen {
 
 void attachMapKernels(mlir::MLIRContext *context);
+void attachLinearKernels(mlir::MLIRContext *context);
 
 } // namespace heddle::codegen

@@ -1,0 +1,272 @@
+// Kernels of linear and gated_linear: products with weights in panels.
+//
+// A panel holds 16 columns of a weight, k after k, so that one contiguous stream feeds the vectors.
+// Prefill takes several panels side by side against a few rows: every vector of the weight that was
+// loaded serves all of these rows, every element of the input all of these panels. Decode takes one
+// panel after the other, which reads the weight as one stream; a weight that fits the caches is
+// read several panels at a time, for there the latency of the chains decides.
+#include "codegen/kernels/kernels.h"
+
+#include "codegen/kernels/product.h"
+#include "codegen/kernels/region.h"
+#include "codegen/lowering.h"
+#include "codegen/plan.h"
+#include "ir/ops.h"
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+namespace {
+
+/// Bytes of panels that are read side by side in decode: half of a first-level cache.
+constexpr int64_t sideBySideBytes = 16 * 1024;
+/// Rows of a tile in prefill: enough to reuse panels from the second-level cache, few enough to
+/// share small products between threads.
+constexpr int64_t rowsPerTile = 96;
+
+/// A linear or gated_linear seen as the products it makes.
+struct Products {
+  Operation *op;
+  unsigned weights; ///< 1, or 2 where it is gated
+
+  RankedTensorType input() const { return cast<RankedTensorType>(op->getOperand(0).getType()); }
+  RankedTensorType weight() const { return cast<RankedTensorType>(op->getOperand(1).getType()); }
+  bool transposed() const { return op->hasAttr("transpose_rhs"); }
+  int64_t depth() const { return weight().getDimSize(transposed() ? 1 : 0); }
+  int64_t columns() const { return weight().getDimSize(transposed() ? 0 : 1); }
+  bool bf16() const { return weight().getElementType().isBF16(); }
+  int64_t panels() const { return llvm::divideCeil(columns(), lanes); }
+  /// Bytes of one panel.
+  int64_t panelBytes() const { return depth() * lanes * (bf16() ? 2 : 4); }
+};
+
+void planProducts(const Products &products, const PlanContext &context) {
+  int64_t rows, panels;
+  if (context.phase == Phase::decode) {
+    rows = context.target.avx512 ? 4 : 2;
+    panels = products.panelBytes() * 4 <= sideBySideBytes ? 4 / products.weights : 1;
+    if (!context.target.avx512)
+      panels = std::min<int64_t>(panels, 2 / products.weights);
+  } else {
+    // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
+    rows = 6;
+    panels = context.target.avx512 ? 4 / products.weights : 1;
+    if (!context.target.avx512 && products.weights == 2)
+      rows = 3;
+  }
+  panels = std::max<int64_t>(1, std::min(panels, products.panels()));
+  Builder builder(products.op->getContext());
+  products.op->setAttr(kernelAttrName,
+                       builder.getDictionaryAttr(
+                           {builder.getNamedAttr("rows", builder.getI64IntegerAttr(rows)),
+                            builder.getNamedAttr("panels", builder.getI64IntegerAttr(panels))}));
+}
+
+class LinearEmitter {
+public:
+  LinearEmitter(Products products, Lowering &lowering)
+      : products(products), lowering(lowering), context(lowering.context),
+        decode(context.phase == Phase::decode),
+        kernel(lowering, products.op,
+               (products.weights == 2 ? "gated_linear_" : "linear_") +
+                   phaseName(context.phase).str()),
+        e(kernel.emit) {}
+
+  LogicalResult run() {
+    auto plan = products.op->getAttrOfType<DictionaryAttr>(kernelAttrName);
+    auto rowsAttr = plan ? plan.getAs<IntegerAttr>("rows") : IntegerAttr();
+    auto panelsAttr = plan ? plan.getAs<IntegerAttr>("panels") : IntegerAttr();
+    if (!rowsAttr || !panelsAttr || rowsAttr.getInt() < 1 || panelsAttr.getInt() < 1)
+      return products.op->emitOpError("has no plan with rows and panels");
+    tileRows = rowsAttr.getInt();
+    tilePanels = panelsAttr.getInt();
+    bindBuffers();
+
+    ArrayRef<Size> sizes = context.dims.sizes(products.op->getResult(0));
+    Size rowCount = sizes[sizes.size() - 2];
+    Launch launch;
+    for (const Size &size : sizes.drop_back(2))
+      launch.grid.push_back({size, 1});
+    launch.grid.push_back({constantSize(products.panels()), tilePanels});
+    launch.grid.push_back({decode ? constantSize(1) : rowCount, decode ? 1 : rowsPerTile});
+    Value allRows = kernel.size(rowCount);
+    kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
+      leading.assign(tile.begin(), tile.end() - 2);
+      Value first = e.mul(tile.back(), rowsPerTile);
+      Value last = decode ? allRows : e.min(e.add(first, rowsPerTile), allRows);
+      emitPanels(e.mul(tile[tile.size() - 2], tilePanels), decode ? e.index(0) : first, last);
+    });
+    describeCost(launch, sizes);
+    kernel.finish(std::move(launch));
+    return success();
+  }
+
+private:
+  void bindBuffers() {
+    input = kernel.operand(0);
+    Size steps =
+        constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
+    Size width = constantSize(products.bf16() ? 2 * lanes : lanes);
+    Type element = products.weight().getElementType();
+    Size shape[] = {constantSize(products.panels()), steps, width};
+    for (unsigned i = 0; i < products.weights; ++i)
+      weights.push_back(
+          kernel.window(kernel.flat({Ref::panels, 1 + i}, element), shape, rowMajor(shape)));
+    for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
+      extras.push_back(kernel.operand(i));
+    result = kernel.result();
+  }
+
+  /// All rows of [first, last) against `tilePanels` panels from `panel` on, or the fewer that are
+  /// left.
+  void emitPanels(Value panel, Value first, Value last) {
+    int64_t rest = products.panels() % tilePanels;
+    if (rest == 0)
+      return emitRows(panel, tilePanels, first, last);
+    Value whole = e.index(products.panels() - rest);
+    e.when(
+        e.less(panel, whole), [&] { emitRows(panel, tilePanels, first, last); },
+        [&] { emitRows(panel, rest, first, last); });
+  }
+
+  /// Rows in blocks of the tile's, then in pairs, then alone.
+  void emitRows(Value panel, int64_t panels, Value first, Value last) {
+    SmallVector<int64_t> blocks = {tileRows};
+    if (tileRows > 3 && !decode)
+      blocks.push_back(2);
+    if (tileRows > 1)
+      blocks.push_back(1);
+    for (int64_t block : blocks) {
+      Value count = e.mul(e.div(e.sub(last, first), block), block);
+      Value end = e.add(first, count);
+      e.loop(first, end, block, [&](Value row) { emitTile(row, block, panel, panels); });
+      first = end;
+    }
+  }
+
+  /// The element of `row` at a step.
+  Value left(Value row, Value step) {
+    SmallVector<Value> at(leading);
+    at.push_back(row);
+    if (!products.bf16()) {
+      at.push_back(step);
+      return e.load(input, at);
+    }
+    at.push_back(e.mul(step, 2));
+    Value pair = e.loadVector(input, at, 2);
+    return vector::ExtractOp::create(e.b, e.loc, e.bitcast(pair, e.vec(e.i32(), 1)), 0);
+  }
+
+  void emitTile(Value row, int64_t rows, Value panel, int64_t panels) {
+    ProductTile tile;
+    tile.rows = rows;
+    tile.columns = panels * products.weights;
+    tile.bf16 = products.bf16();
+    SmallVector<Value> rowIndices;
+    for (int64_t i = 0; i < rows; ++i)
+      rowIndices.push_back(e.add(row, i));
+    tile.left = [&](int64_t i, Value step) { return left(rowIndices[i], step); };
+    tile.right = [&](int64_t column, Value step) {
+      Value at[] = {e.add(panel, column % panels), step, e.index(0)};
+      return e.loadVector(weights[column / panels], at, products.bf16() ? 2 * lanes : lanes);
+    };
+    int64_t steps = products.bf16() ? products.depth() / 2 : products.depth();
+    tile.unroll = steps % 4 == 0 ? 4 : 1;
+    SmallVector<Value> sums = emitProduct(e, context.target, tile, e.index(steps));
+    if (products.bf16() && products.depth() % 2 != 0)
+      sums = emitOddStep(tile, rowIndices, sums);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < panels; ++j) {
+        SmallVector<Value> elements;
+        for (unsigned w = 0; w < products.weights; ++w)
+          elements.push_back(sums[i * tile.columns + w * panels + j]);
+        emitEpilogue(rowIndices[i], e.add(panel, j), elements);
+      }
+  }
+
+  /// The last k of an odd depth: its partner in the weight is a zero of the padding, its partner in
+  /// the input is not read.
+  SmallVector<Value> emitOddStep(ProductTile tile, ArrayRef<Value> rows, ValueRange sums) {
+    Value last = e.index(products.depth() / 2);
+    tile.unroll = 1;
+    tile.left = [&](int64_t i, Value) {
+      SmallVector<Value> at(leading);
+      at.append({rows[i], e.index(products.depth() - 1)});
+      Value half = arith::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), e.load(input, at));
+      return Value(arith::ExtUIOp::create(e.b, e.loc, e.i32(), half));
+    };
+    auto right = tile.right;
+    tile.right = [&](int64_t column, Value) { return right(column, last); };
+    return emitProduct(e, context.target, tile, e.index(1), sums);
+  }
+
+  void emitEpilogue(Value row, Value panel, SmallVector<Value> elements) {
+    Value column = e.mul(panel, lanes);
+    SmallVector<Value> at(leading);
+    at.append({row, column});
+    auto store = [&](Value mask) {
+      SmallVector<Value> arguments(elements);
+      for (Value extra : extras)
+        arguments.push_back(loadElements(e, extra, at, mask));
+      Value value = applyRegion(e, products.op->getRegion(0), arguments);
+      storeElements(e, value, result, at, mask);
+    };
+    int64_t rest = products.columns() % lanes;
+    if (rest == 0)
+      return store(nullptr);
+    Value width = e.index(products.columns());
+    if (products.panels() == 1)
+      return store(e.mask(e.index(rest)));
+    e.when(
+        e.less(width, e.add(column, lanes)), [&] { store(e.mask(e.index(rest))); },
+        [&] { store(nullptr); });
+  }
+
+  void describeCost(Launch &launch, ArrayRef<Size> sizes) {
+    Size outputs = elementCount(sizes);
+    int64_t bytes = products.bf16() ? 2 : 4;
+    launch.flops = outputs * constantSize(2 * products.depth() * products.weights);
+    launch.bytes =
+        outputs * constantSize(4) +
+        constantSize(products.weights * products.depth() * products.columns() * bytes) +
+        elementCount(context.dims.sizes(products.op->getOperand(0))) * constantSize(bytes);
+    for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
+      launch.bytes = launch.bytes +
+                     elementCount(context.dims.sizes(products.op->getOperand(i))) * constantSize(4);
+  }
+
+  Products products;
+  Lowering &lowering;
+  const PlanContext &context;
+  bool decode;
+  KernelBuilder kernel;
+  Emit &e;
+  int64_t tileRows = 1, tilePanels = 1;
+  Value input, result;
+  SmallVector<Value> weights, extras, leading;
+};
+
+struct LinearKernel : KernelOpInterface::ExternalModel<LinearKernel, LinearOp> {
+  void plan(Operation *op, const PlanContext &context) const { planProducts({op, 1}, context); }
+  LogicalResult lower(Operation *op, Lowering &lowering) const {
+    return LinearEmitter({op, 1}, lowering).run();
+  }
+};
+
+struct GatedLinearKernel : KernelOpInterface::ExternalModel<GatedLinearKernel, GatedLinearOp> {
+  void plan(Operation *op, const PlanContext &context) const { planProducts({op, 2}, context); }
+  LogicalResult lower(Operation *op, Lowering &lowering) const {
+    return LinearEmitter({op, 2}, lowering).run();
+  }
+};
+
+} // namespace
+
+void attachLinearKernels(MLIRContext *context) {
+  LinearOp::attachInterface<LinearKernel>(*context);
+  GatedLinearOp::attachInterface<GatedLinearKernel>(*context);
+}
+
+} // namespace heddle::codegen

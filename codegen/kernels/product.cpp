@@ -1,0 +1,93 @@
+// The register tile of products.
+#include "codegen/kernels/product.h"
+
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
+using namespace mlir;
+
+namespace heddle::codegen {
+
+namespace {
+
+/// Both sides of one step, as the target multiplies them: one vector each, or for pairs of bf16
+/// without an instruction for them the even and the odd half as f32.
+using Factors = SmallVector<Value, 2>;
+
+/// The halves of pairs of bf16 as f32: the even one shifted up, the odd one masked.
+Factors halves(Emit &e, Value pairs) {
+  Type type = pairs.getType();
+  auto constant = [&](int64_t value) -> Value {
+    auto vector = cast<VectorType>(type);
+    return arith::ConstantOp::create(
+        e.b, e.loc, DenseElementsAttr::get(vector, e.b.getI32IntegerAttr(int32_t(value))));
+  };
+  VectorType floats = e.vec(e.f32());
+  Value even = arith::ShLIOp::create(e.b, e.loc, pairs, constant(16));
+  Value odd = arith::AndIOp::create(e.b, e.loc, pairs, constant(int32_t(0xffff0000u)));
+  return {e.bitcast(even, floats), e.bitcast(odd, floats)};
+}
+
+struct Step {
+  Emit &e;
+  const Target &target;
+  bool bf16;
+
+  Factors left(Value element) {
+    Value vector = e.broadcast(element);
+    if (!bf16)
+      return {vector};
+    if (target.bf16Dot)
+      return {e.bitcast(vector, e.vec(e.bf16(), 2 * lanes))};
+    return halves(e, vector);
+  }
+  Factors right(Value vector) {
+    if (!bf16 || target.bf16Dot)
+      return {vector};
+    return halves(e, e.bitcast(vector, e.vec(e.i32())));
+  }
+  Value multiply(const Factors &a, const Factors &b, Value sum) {
+    if (bf16 && target.bf16Dot)
+      return x86vector::DotBF16Op::create(e.b, e.loc, sum.getType(), sum, a[0], b[0]);
+    for (auto [x, y] : llvm::zip(a, b))
+      sum = e.fma(x, y, sum);
+    return sum;
+  }
+};
+
+} // namespace
+
+SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile &tile, Value steps,
+                               ValueRange start) {
+  Step step{e, target, tile.bf16};
+  SmallVector<Value> sums(start);
+  if (sums.empty())
+    sums.assign(tile.rows * tile.columns, e.splat(0));
+  auto once = [&](Value k, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    SmallVector<Factors> right;
+    for (int64_t column = 0; column < tile.columns; ++column)
+      right.push_back(step.right(tile.right(column, k)));
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      Factors left = step.left(tile.left(row, k));
+      for (int64_t column = 0; column < tile.columns; ++column) {
+        Value &sum = next[row * tile.columns + column];
+        sum = step.multiply(left, right[column], sum);
+      }
+    }
+    return next;
+  };
+  Value whole = e.mul(e.div(steps, tile.unroll), tile.unroll);
+  std::optional<int64_t> known = getConstantIntValue(steps);
+  if (!known || *known >= tile.unroll)
+    sums = e.loop(e.index(0), whole, tile.unroll, sums, [&](Value k, ValueRange carried) {
+      SmallVector<Value> next(carried);
+      for (int64_t u = 0; u < tile.unroll; ++u)
+        next = once(e.add(k, u), next);
+      return next;
+    });
+  if (tile.unroll == 1 || (known && *known % tile.unroll == 0))
+    return sums;
+  return e.loop(whole, steps, 1, sums, once);
+}
+
+} // namespace heddle::codegen

@@ -1,0 +1,29 @@
+// The register tile that all products are made of: rows x columns of accumulators, each one chain
+// with k ascending.
+#pragma once
+
+#include "codegen/emit.h"
+
+namespace heddle::codegen {
+
+/// A block of a product: `rows` x `columns` vectors of 16 f32, over steps of k. A step is one k
+/// where both sides are f32, and a pair of them where both are bf16.
+struct ProductTile {
+  int64_t rows = 1;
+  int64_t columns = 1;
+  bool bf16 = false;
+  int64_t unroll = 1; ///< steps in the body of the loop
+  /// The element of `row` at `step`: f32, or a pair of bf16 in an i32 (the even one in the low
+  /// half).
+  std::function<mlir::Value(int64_t row, mlir::Value step)> left;
+  /// Vector `column` at `step`: 16 x f32, or 16 pairs of bf16.
+  std::function<mlir::Value(int64_t column, mlir::Value step)> right;
+};
+
+/// Emits the loop over steps [0, `steps`) and returns the accumulators, row by row. They start at
+/// `start`, or at 0.
+llvm::SmallVector<mlir::Value> emitProduct(Emit &emit, const Target &target,
+                                           const ProductTile &tile, mlir::Value steps,
+                                           mlir::ValueRange start = {});
+
+} // namespace heddle::codegen
