@@ -5,13 +5,15 @@
 #include "codegen/lowering.h"
 #include "codegen/passes.h"
 
-namespace heddle::codegen {
-
 #include "codegen/interfaces.cpp.inc"
 
+namespace heddle::codegen {
+
 void registerKernels(mlir::DialectRegistry &registry) {
-  registry.addExtension(
-      +[](mlir::MLIRContext *context, ir::HeddleDialect *) { attachMapKernels(context); });
+  registry.addExtension(+[](mlir::MLIRContext *context, ir::HeddleDialect *) {
+    attachMapKernels(context);
+    attachLinearKernels(context);
+  });
 }
 
 } // namespace heddle::codegen

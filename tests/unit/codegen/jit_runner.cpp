@@ -1,0 +1,160 @@
+// Runs the text of a graph as native code, for tests.
+#include "tests/unit/codegen/jit_runner.h"
+
+#include "codegen/compile.h"
+#include "codegen/jit/machine.h"
+#include "codegen/passes.h"
+#include "ir/ops.h"
+#include "runtime/abi.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+namespace heddle::test {
+
+namespace {
+
+uint16_t toBf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float fromBf16(uint16_t half) { return std::bit_cast<float>(uint32_t(half) << 16); }
+
+/// A weight laid out as `use` wants it.
+std::vector<uint8_t> layOut(const runtime::ParamUse &use, const std::vector<float> &values) {
+  bool bf16 = use.type == runtime::ElementType::bf16;
+  auto put = [&](std::vector<uint8_t> &bytes, size_t index, float value) {
+    uint16_t half = toBf16(value);
+    if (bf16)
+      memcpy(bytes.data() + index * 2, &half, 2);
+    else
+      memcpy(bytes.data() + index * 4, &value, 4);
+  };
+  size_t width = bf16 ? 2 : 4;
+  if (use.layout == runtime::Layout::plain) {
+    std::vector<uint8_t> bytes(values.size() * width);
+    for (size_t i = 0; i < values.size(); ++i)
+      put(bytes, i, values[i]);
+    return bytes;
+  }
+  int64_t k = use.shape[use.transposed ? 1 : 0], n = use.shape[use.transposed ? 0 : 1];
+  int64_t group = bf16 ? 2 : 1, steps = (k + group - 1) / group, panels = (n + 15) / 16;
+  std::vector<uint8_t> bytes(panels * steps * 16 * group * width);
+  for (int64_t i = 0; i < k; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      put(bytes, (((j / 16) * steps + i / group) * 16 + j % 16) * group + i % group,
+          values[use.transposed ? j * k + i : i * n + j]);
+  return bytes;
+}
+
+class Model : public JitModel {
+public:
+  runtime::Executor &executor() override { return *runner; }
+  void run(const runtime::Call &call) override {
+    Status status = runner->run(call);
+    ASSERT_TRUE(bool(status)) << status.error().message;
+  }
+  std::vector<float> result(size_t index) override {
+    const runtime::TensorView &view = runner->result(index);
+    std::vector<float> values(view.elements());
+    for (size_t i = 0; i < values.size(); ++i)
+      switch (view.type) {
+      case runtime::ElementType::f32:
+        values[i] = static_cast<const float *>(view.data)[i];
+        break;
+      case runtime::ElementType::bf16:
+        values[i] = fromBf16(static_cast<const uint16_t *>(view.data)[i]);
+        break;
+      case runtime::ElementType::i32:
+        values[i] = float(static_cast<const int32_t *>(view.data)[i]);
+        break;
+      case runtime::ElementType::i1:
+        values[i] = static_cast<const uint8_t *>(view.data)[i];
+        break;
+      case runtime::ElementType::f64:
+        values[i] = float(static_cast<const double *>(view.data)[i]);
+        break;
+      }
+    return values;
+  }
+  const runtime::ProgramSet &programs() const override { return *set; }
+
+  std::shared_ptr<codegen::NativeCode> code;
+  std::shared_ptr<runtime::ProgramSet> set = std::make_shared<runtime::ProgramSet>();
+  std::vector<std::unique_ptr<std::vector<uint8_t>>> storage;
+  std::unique_ptr<runtime::Executor> runner;
+};
+
+} // namespace
+
+std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &weights,
+                                      const JitOptions &options) {
+  mlir::DialectRegistry registry;
+  registry.insert<ir::HeddleDialect, mlir::func::FuncDialect>();
+  codegen::registerKernels(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  std::string messages;
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) { messages += diagnostic.str() + "\n"; });
+  auto target = codegen::selectTarget(options.isa);
+  if (!target) {
+    ADD_FAILURE() << target.error().message;
+    return nullptr;
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> modules[2];
+  for (int phase = 0; phase < 2; ++phase) {
+    modules[phase] = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    if (!modules[phase]) {
+      ADD_FAILURE() << messages;
+      return nullptr;
+    }
+    bool decode = phase == 1 || options.decode;
+    codegen::setTarget(*modules[phase], *target,
+                       decode ? codegen::Phase::decode : codegen::Phase::prefill);
+    mlir::PassManager passes(&context);
+    codegen::addPlanPasses(passes);
+    codegen::addLoopPasses(passes);
+    if (mlir::failed(passes.run(*modules[phase]))) {
+      ADD_FAILURE() << messages;
+      return nullptr;
+    }
+  }
+  auto compiled = codegen::compileLoops(*modules[0], *modules[1], *target, 1);
+  if (!compiled) {
+    ADD_FAILURE() << compiled.error().message << "\n" << messages;
+    return nullptr;
+  }
+  auto model = std::make_unique<Model>();
+  model->code = compiled->code;
+  auto bind = [&](runtime::Program program) {
+    runtime::BoundProgram bound{std::move(program), {}};
+    for (const runtime::ParamUse &use : bound.program.params) {
+      auto found = weights.find(use.name);
+      if (found == weights.end()) {
+        ADD_FAILURE() << "the test gives no weight " << use.name;
+        continue;
+      }
+      model->storage.push_back(std::make_unique<std::vector<uint8_t>>(layOut(use, found->second)));
+      bound.params.push_back(model->storage.back()->data());
+    }
+    return bound;
+  };
+  model->set->prefill = bind(std::move(compiled->prefill));
+  model->set->decode = bind(std::move(compiled->decode));
+  auto runner = runtime::Executor::create(model->set, {.threads = options.threads, .poison = true});
+  if (!runner) {
+    ADD_FAILURE() << runner.error().message;
+    return nullptr;
+  }
+  model->runner = std::move(*runner);
+  return model;
+}
+
+} // namespace heddle::test
