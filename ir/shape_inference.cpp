@@ -344,8 +344,7 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
                 cache.getLayers());
   Type element = cache.getElement();
   types.push_back(cache);
-  types.push_back(
-      RankedTensorType::get({cache.getHeads(), dynamic, cache.getKeyWidth()}, element));
+  types.push_back(RankedTensorType::get({cache.getHeads(), dynamic, cache.getKeyWidth()}, element));
   types.push_back(
       RankedTensorType::get({cache.getHeads(), dynamic, cache.getValueWidth()}, element));
   types.push_back(SequencesType::get(context));

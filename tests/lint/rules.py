@@ -1,6 +1,7 @@
 """The rules of the house, each a function from a Tree to (file, line, message) findings."""
 import pathlib
 import re
+import subprocess
 
 FOLDERS = ("codegen", "frontend", "ir", "passes", "runtime", "tests")
 
@@ -174,5 +175,15 @@ def file_names(tree):
             yield path, 1, "is not snake_case"
 
 
+def formatting(tree):
+    """Sources are as clang-format leaves them; `clang-format-22 -i FILE` mends one."""
+    paths = tree.matching(r"\.(cpp|h)$")
+    run = subprocess.run(["clang-format-22", "--dry-run", *paths], cwd=tree.root, check=True,
+                         capture_output=True, text=True) if paths else None
+    places = re.findall(r"^(\S+?):(\d+):\d+: warning: code should be", run.stderr if run else "", re.M)
+    for path, line in {path: line for path, line in reversed(places)}.items():
+        yield path, int(line), "is not formatted"
+
+
 ALL = (include_arrows, outside_includes, public_headers, file_length, top_level, chapters,
-       pragma_once, pass_files, forbidden_words, file_names)
+       pragma_once, pass_files, forbidden_words, file_names, formatting)

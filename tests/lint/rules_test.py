@@ -11,12 +11,12 @@ GOOD = {
     "frontend/README.md": "", "tests/README.md": "", "README.md": "", ".gitignore": "",
     "runtime/result.h": "#pragma once\n#include <string>\n",
     "runtime/parallel.cpp": "#include <tbb/task_arena.h>\n",
-    "ir/ops.h": '#pragma once\n#include "mlir/IR/Builders.h"\n#include "ir/ops.h.inc"\n',
+    "ir/ops.h": '#pragma once\n#include "mlir/IR/Builders.h"\n\n#include "ir/ops.h.inc"\n',
     "passes/passes.td": 'def FuseAttention : Pass<"fuse-attention", "func::FuncOp">;\n',
     "passes/fuse_attention.cpp": '#define GEN_PASS_DEF_FUSEATTENTION\n#include "ir/ops.h"\n',
     "codegen/jit/engine.cpp": '#include "llvm/ExecutionEngine/Orc/LLJIT.h"\n',
     "frontend/graph.h": '#pragma once\n#include "runtime/result.h"\n',
-    "frontend/compiler/driver.cpp": '#include "passes/fuse.h"\n#include "mlir/IR/Builders.h"\n',
+    "frontend/compiler/driver.cpp": '#include "passes/fuse.h"\n\n#include "mlir/IR/Builders.h"\n',
     "frontend/cli/arguments.cpp": "#include <CLI/CLI.hpp>\n",
 }
 
@@ -86,6 +86,9 @@ class RulesTest(unittest.TestCase):
 
     def test_file_names(self):
         self.expect(rules.file_names, {"ir/MyOps.cpp": ""}, "ir/MyOps.cpp:1")
+
+    def test_formatting(self):
+        self.expect(rules.formatting, {"ir/a.cpp": "int a;\nint  b;\nint  c;\n"}, "ir/a.cpp:2")
 
 
 if __name__ == "__main__":
