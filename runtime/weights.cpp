@@ -1,0 +1,300 @@
+#include "runtime/weights.h"
+
+#include "runtime/bf16.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace heddle::runtime {
+namespace {
+
+/// Elements converted at a time where a whole parameter is made in plain layout.
+constexpr int64_t plainChunk = int64_t{1} << 14;
+
+class MappedF32 final : public ElementSource {
+public:
+  explicit MappedF32(const void *data) : data(static_cast<const std::byte *>(data)) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    std::memcpy(out, data + begin * 4, static_cast<size_t>(count) * 4);
+  }
+
+private:
+  const std::byte *data;
+};
+
+class MappedBf16 final : public ElementSource {
+public:
+  explicit MappedBf16(const void *data) : data(static_cast<const std::byte *>(data)) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, data + (begin + i) * 2, 2);
+      out[i] = fromBf16(bits);
+    }
+  }
+
+private:
+  const std::byte *data;
+};
+
+class MadeUp final : public ElementSource {
+public:
+  explicit MadeUp(RandomValues values) : values(values) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    values.read(begin, count, out);
+  }
+
+private:
+  RandomValues values;
+};
+
+/// The values of another source as bf16 holds them.
+class Rounded final : public ElementSource {
+public:
+  explicit Rounded(std::shared_ptr<const ElementSource> source) : source(std::move(source)) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    source->read(begin, count, out);
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = fromBf16(toBf16(out[i]));
+  }
+
+private:
+  std::shared_ptr<const ElementSource> source;
+};
+
+bool isFloat(ElementType type) { return type == ElementType::f32 || type == ElementType::bf16; }
+
+int64_t elementCount(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count = saturatingMul(count, extent);
+  return count;
+}
+
+PanelShape panelShape(const ParamUse &use) {
+  return {use.type, use.shape[use.transposed ? 1 : 0], use.shape[use.transposed ? 0 : 1]};
+}
+
+int64_t preparedBytes(const ParamUse &use) {
+  return use.layout == Layout::panels ? panelShape(use).bytes()
+                                      : byteSize(use.type, elementCount(use.shape));
+}
+
+/// Gives the whole pages of a mapped file's piece back to the page cache.
+void releasePages(const MappedParam &param) {
+  auto page = static_cast<uintptr_t>(getpagesize());
+  auto begin = reinterpret_cast<uintptr_t>(param.data);
+  uintptr_t end = begin + static_cast<uintptr_t>(byteSize(param.type, elementCount(param.shape)));
+  begin = (begin + page - 1) / page * page;
+  end = end / page * page;
+  if (begin < end)
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+std::string describe(ElementType type, std::span<const int64_t> shape) {
+  return fmt::format("[{}] of {}", fmt::join(shape.begin(), shape.end(), ", "), typeName(type));
+}
+
+} // namespace
+
+std::string_view typeName(ElementType type) {
+  switch (type) {
+  case ElementType::f32:
+    return "f32";
+  case ElementType::bf16:
+    return "bf16";
+  case ElementType::i32:
+    return "i32";
+  case ElementType::i1:
+    return "i1";
+  }
+  return "?";
+}
+
+Status WeightStore::add(std::string name, MappedParam param) {
+  auto [place, isNew] = mapped.try_emplace(std::move(name), std::move(param));
+  if (!isNew)
+    return dataError(fmt::format("parameter {} is there twice", place->first));
+  return {};
+}
+
+const MappedParam *WeightStore::find(const std::string &name) const {
+  auto place = mapped.find(name);
+  return place == mapped.end() ? nullptr : &place->second;
+}
+
+Result<std::shared_ptr<const ElementSource>>
+WeightStore::source(const std::string &name, ElementType type,
+                    std::span<const int64_t> shape) const {
+  std::shared_ptr<const ElementSource> source;
+  bool round = type == ElementType::bf16;
+  if (const MappedParam *param = find(name)) {
+    if (!std::ranges::equal(param->shape, shape) || !isFloat(param->type))
+      return dataError(fmt::format("parameter {} is {}, expected {}", name,
+                                   describe(param->type, param->shape), describe(type, shape)));
+    if (param->type == ElementType::bf16) {
+      source = std::make_shared<MappedBf16>(param->data);
+      round = false;
+    } else {
+      source = std::make_shared<MappedF32>(param->data);
+    }
+  } else if (madeUpSeed) {
+    auto place = spreads.find(name);
+    Spread spread = place == spreads.end() ? Spread::guess(name, shape) : place->second;
+    source = std::make_shared<MadeUp>(RandomValues(*madeUpSeed, name, spread));
+  } else {
+    return dataError(
+        fmt::format("parameter {} is missing, expected {}", name, describe(type, shape)));
+  }
+  if (round)
+    source = std::make_shared<Rounded>(std::move(source));
+  return source;
+}
+
+Result<ParamReader> WeightStore::reader(const std::string &name, ElementType type,
+                                        std::span<const int64_t> shape) const {
+  if (!isFloat(type))
+    return internalError(fmt::format("parameter {} is read as numbers", name));
+  auto found = source(name, type, shape);
+  if (!found)
+    return found.error();
+  return ParamReader(std::move(*found));
+}
+
+const void *WeightStore::inPlace(const ParamUse &use) const {
+  const MappedParam *param = find(use.name);
+  bool fits =
+      param && use.layout == Layout::plain && param->type == use.type &&
+      std::ranges::equal(param->shape, use.shape) &&
+      reinterpret_cast<uintptr_t>(param->data) % static_cast<uintptr_t>(byteSize(use.type, 1)) == 0;
+  return fits ? param->data : nullptr;
+}
+
+Status WeightStore::check(const ParamUse &use) const {
+  for (int64_t extent : use.shape)
+    if (extent < 0)
+      return internalError(fmt::format("parameter {} has a negative dimension", use.name));
+  if (use.layout == Layout::panels && (use.shape.size() != 2 || !isFloat(use.type)))
+    return internalError(fmt::format("parameter {}, {}, cannot be packed into panels", use.name,
+                                     describe(use.type, use.shape)));
+  if (elementCount(use.shape) > (int64_t{1} << 58))
+    return dataError(fmt::format("parameter {}, {}, is larger than can be addressed", use.name,
+                                 describe(use.type, use.shape)));
+  if (inPlace(use))
+    return {};
+  if (!isFloat(use.type)) {
+    const MappedParam *param = find(use.name);
+    return dataError(fmt::format("parameter {} is {}, expected {}", use.name,
+                                 param ? describe(param->type, param->shape) : "missing",
+                                 describe(use.type, use.shape)));
+  }
+  auto found = source(use.name, use.type, use.shape);
+  return found ? Status() : Status(found.error());
+}
+
+Status WeightStore::make(const ParamUse &use, void *out, ThreadPool &pool) const {
+  auto found = source(use.name, use.type, use.shape);
+  if (!found)
+    return found.error();
+  const ElementSource &values = **found;
+  if (use.layout == Layout::panels) {
+    packPanels(values, panelShape(use), use.transposed, out, pool);
+  } else {
+    int64_t count = elementCount(use.shape);
+    int64_t chunks = (count + plainChunk - 1) / plainChunk;
+    pool.run(chunks, Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
+      float buffer[plainChunk / 16];
+      int64_t last = std::min(count, end * plainChunk);
+      for (int64_t at = begin * plainChunk; at < last;) {
+        int64_t piece = std::min<int64_t>(last - at, std::size(buffer));
+        if (use.type == ElementType::f32) {
+          values.read(at, piece, static_cast<float *>(out) + at);
+        } else {
+          values.read(at, piece, buffer);
+          for (int64_t i = 0; i < piece; ++i)
+            static_cast<uint16_t *>(out)[at + i] = toBf16(buffer[i]);
+        }
+        at += piece;
+      }
+    });
+  }
+  if (const MappedParam *param = find(use.name); param && param->file)
+    releasePages(*param);
+  return {};
+}
+
+Result<std::vector<const void *>> WeightStore::bind(std::span<const ParamUse> uses,
+                                                    ThreadPool &pool,
+                                                    const WeightProgressFn &progress) {
+  std::lock_guard lock(mutex);
+  struct Job {
+    const ParamUse *use;
+    Key key;
+    int64_t offset;
+  };
+  std::vector<Job> jobs;
+  std::vector<Key> keys;
+  std::map<Key, Prepared> fresh;
+  int64_t total = 0, made = 0;
+  for (const ParamUse &use : uses) {
+    if (Status status = check(use); !status)
+      return status.error();
+    keys.emplace_back(use.name, use.type, use.layout,
+                      use.layout == Layout::panels && use.transposed);
+    if (prepared.contains(keys.back()) || fresh.contains(keys.back()))
+      continue;
+    const void *data = inPlace(use);
+    int64_t bytes = preparedBytes(use);
+    fresh[keys.back()] = {data, bytes};
+    if (data)
+      continue;
+    jobs.push_back({&use, keys.back(), total});
+    total = saturatingAdd(total, roundUp(bytes, bufferAlignment));
+    made += bytes;
+  }
+  // One mapping for all that is new, so that small parameters share pages and large ones huge
+  // pages. A parameter without elements gets an address too.
+  Result<Region> region = Region::allocate(jobs.empty() ? 0 : saturatingAdd(total, bufferAlignment),
+                                           Region::Pages::huge, "preparing the weights");
+  if (!region)
+    return region.error();
+  int64_t done = 0;
+  for (const Job &job : jobs) {
+    Prepared &entry = fresh[job.key];
+    entry.data = region->data() + job.offset;
+    if (Status status = make(*job.use, region->data() + job.offset, pool); !status)
+      return status.error();
+    done += entry.bytes;
+    if (progress)
+      progress({job.use->name, done, made});
+  }
+  regions.push_back(std::move(*region));
+  prepared.merge(fresh);
+
+  std::vector<const void *> addresses;
+  for (const Key &key : keys)
+    addresses.push_back(prepared.at(key).data);
+  return addresses;
+}
+
+int64_t WeightStore::bytes() const {
+  std::lock_guard lock(mutex);
+  int64_t sum = 0;
+  for (const auto &[key, entry] : prepared)
+    sum += entry.bytes;
+  return sum;
+}
+
+int64_t WeightStore::ownedBytes() const {
+  std::lock_guard lock(mutex);
+  int64_t sum = 0;
+  for (const Region &region : regions)
+    sum += region.size();
+  return sum;
+}
+
+} // namespace heddle::runtime
