@@ -25,6 +25,13 @@ Size DimAnalysis::dim(DimKind kind, uint32_t input, uint32_t axis) {
   return dimSize(dims.size() - 1);
 }
 
+Size DimAnalysis::context() const {
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (dim.kind == DimKind::context)
+      return dimSize(i);
+  llvm_unreachable("visiting a cache_append adds it");
+}
+
 void DimAnalysis::visitArguments(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     uint32_t index = argument.getArgNumber();
@@ -121,6 +128,7 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         if (source.keys || !isa<BlockArgument>(append.getRows()))
           return LogicalResult(op->emitOpError("needs rows that are an argument of the function"));
         Size keys = dim(DimKind::keys, source.argument);
+        dim(DimKind::context);
         sequencesOf[append.getKeyRows()] = {source.argument, true};
         for (Value value : {append.getAllKeys(), append.getAllValues()}) {
           auto type = cast<RankedTensorType>(value.getType());

@@ -29,6 +29,9 @@ public:
   /// The size of a dimension of kind `kind` of argument `input`; adds it to the table if need be.
   Size dim(runtime::DimKind kind, uint32_t input = 0, uint32_t axis = 0);
 
+  /// Positions of a slot of the cache; of graphs that have one.
+  Size context() const;
+
   llvm::ArrayRef<runtime::Dim> table() const { return dims; }
 
 private:

@@ -83,7 +83,7 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
         matmulToLinear(matmul);
     }
     for (Operation &op : body)
-      if (isa<LinearOp, GatedLinearOp>(op))
+      if (isa<LinearOp, GatedLinearOp, MatmulOp>(op))
         roundInput(&op);
     ownResults(body);
   }

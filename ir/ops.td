@@ -108,7 +108,7 @@ def Heddle_MatmulOp : Heddle_GraphOp<"matmul"> {
     %q = heddle.matmul %x, %w {transpose_rhs} : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$lhs, Heddle_FloatTensor:$rhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Heddle_FloatTensor:$lhs, Heddle_FloatTensor:$rhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
