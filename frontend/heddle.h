@@ -3,4 +3,9 @@
 #pragma once
 
 #include "frontend/graph.h"
+#include "frontend/model.h"
 #include "frontend/operations.h"
+#include "frontend/oracle.h"
+#include "frontend/sampler.h"
+#include "frontend/session.h"
+#include "frontend/weights.h"

@@ -51,6 +51,8 @@ Type GraphState::type(ElementType element) {
     return opBuilder.getI32Type();
   case ElementType::i1:
     return opBuilder.getI1Type();
+  case ElementType::f64:
+    return opBuilder.getF64Type();
   }
   llvm_unreachable("every element type is handled");
 }
@@ -87,7 +89,7 @@ Status GraphState::check() const {
            ": the graph has no output");
   if (all.empty())
     return {};
-  return usageError(std::move(all));
+  return dataError(std::move(all));
 }
 
 //===-- Operations
@@ -246,7 +248,7 @@ Result<OwningOpRef<ModuleOp>> GraphState::finish() {
     return success();
   });
   if (failed(setWeightElement(*copy, type(options.weights))) || failed(verify(*copy)))
-    return usageError("the graph does not hold together: " + complaint);
+    return dataError("the graph does not hold together: " + complaint);
   return std::move(copy);
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace heddle::tests {
+namespace heddle::test {
 
 struct TinyModel {
   std::string name;
@@ -105,4 +105,4 @@ inline std::vector<TinyModel> tinyModels() {
   };
 }
 
-} // namespace heddle::tests
+} // namespace heddle::test

@@ -26,7 +26,7 @@ void expectReadsBack(const Graph &graph, const std::string &name) {
 }
 
 TEST(ModelText, everyModelReadsBack) {
-  for (const tests::TinyModel &model : tests::tinyModels())
+  for (const test::TinyModel &model : test::tinyModels())
     for (ElementType weights : {ElementType::f32, ElementType::bf16})
       expectReadsBack(model.build(weights), model.name);
 }

@@ -87,7 +87,7 @@ TEST(Graph, reportsAllErrorsTogetherAndEachOnce) {
   g.output(b + c);
   auto text = g.text();
   ASSERT_FALSE(text);
-  EXPECT_EQ(text.error().kind, ErrorKind::usage);
+  EXPECT_EQ(text.error().kind, ErrorKind::data);
   EXPECT_EQ(g.errors().size(), 2u);
   EXPECT_THAT(text.error().message, HasSubstr(at(first) + "split_heads: 5 heads do not divide"));
   EXPECT_THAT(text.error().message, HasSubstr("\n"));

@@ -1,0 +1,185 @@
+// Stages, options and errors of a compilation.
+#include "frontend/compiler/driver.h"
+
+#include "codegen/jit/machine.h"
+#include "codegen/passes.h"
+#include "codegen/plan.h"
+#include "frontend/compiler/dialects.h"
+#include "frontend/compiler/element_types.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+
+namespace heddle::detail {
+
+//===-- The stages
+//------------------------------------------------------------------------------===//
+
+llvm::ArrayRef<LevelStage> levelStages() {
+  static constexpr LevelStage table[] = {
+      {"fuse", Level::graph, Level::fused,
+       [](OpPassManager &passes, const Choices &choices) {
+         passes::buildFusePipeline(passes, choices.fusions);
+       }},
+      {"plan", Level::fused, Level::planned,
+       [](OpPassManager &passes, const Choices &) { codegen::addPlanPasses(passes); }},
+      {"lower", Level::planned, Level::loops,
+       [](OpPassManager &passes, const Choices &) { codegen::addLoopPasses(passes); }},
+  };
+  return table;
+}
+
+llvm::StringRef levelName(Level level) {
+  static constexpr llvm::StringLiteral names[] = {"graph", "fused", "planned",
+                                                  "loops", "llvm",  "assembly"};
+  return names[size_t(level)];
+}
+
+Level levelOf(ModuleOp module) {
+  if (!module.getOps<ir::ProgramOp>().empty())
+    return Level::loops;
+  if (module->hasAttr(codegen::phaseAttrName))
+    return Level::planned;
+  bool fused = module
+                   .walk([](Operation *op) {
+                     return isa<ir::MapOp, ir::LinearOp, ir::GatedLinearOp, ir::AttentionOp>(op)
+                                ? WalkResult::interrupt()
+                                : WalkResult::advance();
+                   })
+                   .wasInterrupted();
+  return fused ? Level::fused : Level::graph;
+}
+
+//===-- Options and errors
+//----------------------------------------------------------------------===//
+
+Result<Choices> choose(const CompileOptions &options) {
+  std::string why;
+  auto fusions = passes::FusionSet::parse(options.fuse, why);
+  if (failed(fusions))
+    return usageError(why);
+  auto target = codegen::selectTarget(options.isa);
+  if (!target)
+    return target.error();
+  return Choices{*fusions, *target};
+}
+
+static void appendPlace(Location loc, std::string &text) {
+  loc->walk([&](Location part) {
+    auto place = dyn_cast<FileLineColLoc>(part);
+    if (!place)
+      return WalkResult::advance();
+    text += (place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ": ").str();
+    return WalkResult::interrupt();
+  });
+}
+
+CollectErrors::CollectErrors(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        // What a pass manager adds once a pass has failed says nothing more.
+        bool isSummary =
+            llvm::StringRef(diagnostic.str()).starts_with("Failures have been detected");
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !isSummary) {
+          errors += errors.empty() ? "" : "\n";
+          appendPlace(diagnostic.getLocation(), errors);
+          errors += diagnostic.str();
+        }
+        return success();
+      }) {}
+
+//===-- The driver
+//------------------------------------------------------------------------------===//
+
+/// A context for one compilation.
+static std::shared_ptr<MLIRContext> makeContext() {
+  DialectRegistry registry;
+  registerAllHeddleDialects(registry);
+  codegen::registerKernels(registry);
+  auto context = std::make_shared<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  return context;
+}
+
+Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
+                                               const CompileOptions &options) {
+  if (!source.text())
+    return source.text().error();
+  auto chosen = choose(options);
+  if (!chosen)
+    return chosen.error();
+  std::unique_ptr<Driver> driver(new Driver);
+  driver->chosen = *chosen;
+  driver->context = makeContext();
+  CollectErrors errors(driver->context.get());
+  driver->main = parseSourceString<ModuleOp>(*source.text(), driver->context.get(), source.name());
+  if (!driver->main)
+    return dataError(errors.text());
+  driver->current = levelOf(*driver->main);
+  if (driver->current < Level::loops && !driver->main->lookupSymbol<func::FuncOp>(ir::forwardName))
+    return dataError(source.name() + ": needs a function @forward: it is the model");
+
+  if (driver->current >= Level::planned) {
+    auto isa = (*driver->main)->getAttrOfType<StringAttr>(codegen::isaAttrName);
+    auto target = codegen::selectTarget(isa ? isa.getValue() : llvm::StringRef("native"));
+    if (!target)
+      return dataError(source.name() +
+                       ": is planned for another processor: " + target.error().message);
+    driver->chosen.target = *target;
+  } else if (options.dtype) {
+    Builder builder(driver->context.get());
+    Type element = *options.dtype == ElementType::bf16 ? Type(builder.getBF16Type())
+                                                       : Type(builder.getF32Type());
+    if (*options.dtype != ElementType::bf16 && *options.dtype != ElementType::f32)
+      return usageError("dtype: weights are f32 or bf16");
+    if (failed(setWeightElement(*driver->main, element)))
+      return dataError(errors.text());
+  }
+  return driver;
+}
+
+std::unique_ptr<Driver> Driver::clone() {
+  std::unique_ptr<Driver> copy(new Driver);
+  copy->context = context;
+  copy->main = main->clone();
+  copy->current = current;
+  copy->chosen = chosen;
+  return copy;
+}
+
+Status Driver::lower(Level level, Phase phase) {
+  if (level < current)
+    return usageError("the model is at level " + levelName(current).str() + ", " +
+                      levelName(level).str() + " lies above it");
+  for (const LevelStage &stage : levelStages()) {
+    if (stage.from < current || stage.to > level)
+      continue;
+    if (stage.from == Level::fused)
+      codegen::setTarget(*main, chosen.target,
+                         phase == Phase::decode ? codegen::Phase::decode : codegen::Phase::prefill);
+    if (Status status = run(stage); !status)
+      return status;
+    current = stage.to;
+  }
+  return {};
+}
+
+Status Driver::run(const LevelStage &stage) {
+  CollectErrors errors(context.get());
+  llvm::SmallString<128> reproducer;
+  llvm::sys::fs::getPotentiallyUniqueTempFileName("heddle-" + stage.name, "mlir", reproducer);
+  PassManager passes(context.get());
+  passes.enableVerifier(true);
+  passes.enableCrashReproducerGeneration(reproducer);
+  stage.addPasses(passes, chosen);
+  if (succeeded(passes.run(*main)))
+    return {};
+  std::string message = "stage '" + stage.name.str() + "' failed: " + errors.text();
+  if (llvm::sys::fs::exists(reproducer))
+    message += "\nto reproduce it: heddle opt --run-reproducer " + reproducer.str().str();
+  return dataError(message);
+}
+
+} // namespace heddle::detail

@@ -1,0 +1,99 @@
+// The one place that joins the passes and the code generator: a model's way from text to code as a
+// table of stages, each from one level to the next.
+#pragma once
+
+#include "codegen/compile.h"
+#include "frontend/model.h"
+#include "passes/pipeline.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace heddle::detail {
+
+/// What the options of a compilation come to.
+struct Choices {
+  passes::FusionSet fusions;
+  codegen::Target target;
+};
+
+/// Reads `fuse` and `isa`. Errors (usage): as for `show`.
+Result<Choices> choose(const CompileOptions &options);
+
+/// A stage of the way down: the passes that lead from one level to the next.
+struct LevelStage {
+  llvm::StringLiteral name;
+  Level from, to;
+  void (*addPasses)(mlir::OpPassManager &, const Choices &);
+};
+
+/// The stages in order: the table of contents.
+llvm::ArrayRef<LevelStage> levelStages();
+
+/// "graph", "fused", ...
+llvm::StringRef levelName(Level level);
+
+/// A module on its way down, in a context of its own.
+class Driver {
+public:
+  /// Reads the source's text and applies `dtype`. Errors (data): those of the graph; what does not
+  /// parse or verify, with its place; a text without the function @forward.
+  static Result<std::unique_ptr<Driver>> create(const ModelSource &source,
+                                                const CompileOptions &options);
+
+  mlir::ModuleOp module() { return *main; }
+
+  /// The level the module is at.
+  Level level() const { return current; }
+  const Choices &choices() const { return chosen; }
+
+  /// Runs the stages down to `level` (loops at most) for `phase`. The verifier runs after every
+  /// pass; where a pass fails, the error names a file with the module it failed on.
+  Status lower(Level level, Phase phase);
+
+  /// The same module once more, at the level reached.
+  std::unique_ptr<Driver> clone();
+
+private:
+  Driver() = default;
+  Status run(const LevelStage &stage);
+
+  std::shared_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> main;
+  Level current = Level::graph;
+  Choices chosen;
+};
+
+/// The level a module is at, told by what it holds.
+Level levelOf(mlir::ModuleOp module);
+
+/// What a module, at any level down to loops, says of the model's arguments and results.
+struct Signature {
+  std::string name;
+  std::vector<ModelInput> inputs;
+  size_t mainInput = 0; ///< the ids whose rows are cached, or wanted; none: inputs.size()
+  int64_t words = 0;    ///< logits of a row
+  int64_t context = 0;  ///< as the module says; 0: it does not
+  int64_t longest = 0;  ///< rows of the table of positions; 0: there is none
+  bool hasCache = false;
+  std::string whyNotSessions; ///< empty where sessions can drive it
+};
+Status readSignature(mlir::ModuleOp module, Signature &signature);
+
+/// The text of `graph` with the places of its calls in it.
+Result<std::string> textWithPlaces(const Graph &graph);
+
+/// Collects the errors that MLIR reports while it lives, one after the other.
+class CollectErrors {
+public:
+  explicit CollectErrors(mlir::MLIRContext *context);
+  const std::string &text() const { return errors; }
+
+private:
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace heddle::detail

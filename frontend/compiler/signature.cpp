@@ -1,0 +1,119 @@
+// What a module says of the model's arguments: which are batches of ids, of how many words.
+#include "frontend/compiler/driver.h"
+
+#include "ir/ops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace heddle::detail {
+
+namespace {
+
+/// The argument of the model that a value is; none where it was computed.
+std::optional<size_t> argumentOf(mlir::Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getArgNumber();
+  return std::nullopt;
+}
+
+ModelInput::Kind kindOf(llvm::ArrayRef<Type> types, size_t index) {
+  if (isa<ir::SequencesType>(types[index]))
+    return ModelInput::Kind::sequences;
+  if (isa<ir::CacheType>(types[index]))
+    return ModelInput::Kind::cache;
+  bool isBatch = index + 1 < types.size() && isa<ir::SequencesType>(types[index + 1]);
+  auto tensor = dyn_cast<RankedTensorType>(types[index]);
+  if (!isBatch || !tensor)
+    return ModelInput::Kind::tensor;
+  return tensor.getElementType().isInteger(32) && tensor.getRank() == 1 ? ModelInput::Kind::ids
+                                                                        : ModelInput::Kind::vectors;
+}
+
+/// Looks at the operations that say something of the arguments: look-ups, and what uses rows.
+struct Reader {
+  std::vector<ModelInput> &inputs;
+  std::optional<size_t> cachedRows, selectedRows;
+  int64_t longest = 0;
+
+  static void lower(int64_t &bound, int64_t to) { bound = bound == 0 ? to : std::min(bound, to); }
+
+  void read(Operation *op) {
+    if (auto append = dyn_cast<ir::CacheAppendOp>(op))
+      cachedRows = argumentOf(append.getRows());
+    if (auto select = dyn_cast<ir::SelectRowsOp>(op))
+      selectedRows = argumentOf(select.getRows());
+    auto embed = dyn_cast<ir::EmbedOp>(op);
+    if (!embed)
+      return;
+    int64_t words = embed.getTable().getType().getDimSize(0);
+    if (auto ids = argumentOf(embed.getIds()))
+      lower(inputs[*ids].vocabulary, words);
+    else if (embed.getIds().getDefiningOp<ir::PositionsOp>())
+      lower(longest, words);
+  }
+};
+
+/// Why sessions cannot drive a model with these arguments and results; empty where they can.
+std::string whyNotSessions(llvm::ArrayRef<ModelInput> inputs, size_t mainInput,
+                           FunctionType function) {
+  if (mainInput >= inputs.size() || inputs[mainInput].kind != ModelInput::Kind::ids)
+    return "the model takes no batch of token ids";
+  for (const ModelInput &input : inputs)
+    if (input.kind == ModelInput::Kind::tensor || input.kind == ModelInput::Kind::vectors)
+      return "the model takes arguments other than token ids";
+  auto logits = function.getNumResults() > 0 ? dyn_cast<RankedTensorType>(function.getResult(0))
+                                             : RankedTensorType();
+  if (!logits || logits.getRank() != 2 || !logits.getElementType().isF32() ||
+      logits.isDynamicDim(1))
+    return "the first result of the model is not logits [rows, words] in f32";
+  return "";
+}
+
+} // namespace
+
+Status readSignature(ModuleOp module, Signature &signature) {
+  FunctionType type;
+  auto forward = module.lookupSymbol<func::FuncOp>(ir::forwardName);
+  auto programs = module.getOps<ir::ProgramOp>();
+  if (forward)
+    type = forward.getFunctionType();
+  else if (!programs.empty())
+    type = cast<FunctionType>((*programs.begin()).getFunction());
+  else
+    return dataError("needs a function @forward: it is the model");
+
+  for (size_t i = 0; i < type.getNumInputs(); ++i) {
+    ModelInput input{.kind = kindOf(type.getInputs(), i), .name = {}, .vocabulary = 0};
+    if (forward)
+      if (auto name = forward.getArgAttrOfType<StringAttr>(i, ir::nameAttrName))
+        input.name = name.str();
+    signature.inputs.push_back(std::move(input));
+  }
+  Reader reader{signature.inputs, {}, {}, 0};
+  if (forward)
+    forward.walk([&](Operation *op) { reader.read(op); });
+  signature.longest = reader.longest;
+
+  std::optional<size_t> rows = reader.cachedRows ? reader.cachedRows : reader.selectedRows;
+  for (size_t i = 0; !rows && i < type.getNumInputs(); ++i)
+    if (signature.inputs[i].kind == ModelInput::Kind::sequences)
+      rows = i;
+  signature.mainInput = rows && *rows > 0 ? *rows - 1 : signature.inputs.size();
+  signature.whyNotSessions = whyNotSessions(signature.inputs, signature.mainInput, type);
+  signature.hasCache = llvm::any_of(type.getInputs(), llvm::IsaPred<ir::CacheType>);
+  if (signature.whyNotSessions.empty())
+    signature.words = cast<RankedTensorType>(type.getResult(0)).getDimSize(1);
+  // At level loops no table is left to tell: there, ids are words of the logits.
+  for (ModelInput &input : signature.inputs)
+    if (input.kind == ModelInput::Kind::ids && input.vocabulary == 0)
+      input.vocabulary = signature.words;
+  if (auto context = module->getAttrOfType<IntegerAttr>(ir::contextAttrName))
+    signature.context = context.getInt();
+  if (auto name = module.getSymName())
+    signature.name = name->str();
+  return {};
+}
+
+} // namespace heddle::detail

@@ -1,0 +1,23 @@
+// What stands behind heddle::Model, for the two sides that make and use it: the compiler and the
+// sessions. Holds no MLIR.
+#pragma once
+
+#include "frontend/model.h"
+
+namespace heddle::detail {
+
+struct ModelState {
+  ModelInfo info;
+  std::vector<ModelInput> inputs;
+  size_t mainInput = 0;    ///< the ids (or vectors) that sessions drive; its sequences follow it
+  int64_t longest = 0;     ///< positions beyond which a table of positions ends; 0: no such table
+  std::string notSessions; ///< why sessions cannot drive it; empty where they can
+
+  std::shared_ptr<const void> code; ///< what the programs' kernels point into
+  std::shared_ptr<runtime::WeightStore> weights;
+  std::shared_ptr<const runtime::ProgramSet> programs;
+
+  static Model model(std::shared_ptr<const ModelState> state) { return Model(std::move(state)); }
+};
+
+} // namespace heddle::detail

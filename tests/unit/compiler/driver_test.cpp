@@ -1,0 +1,98 @@
+// The driver: levels, options, and errors that name their place.
+#include "frontend/model.h"
+
+#include "frontend/models/llama.h"
+#include "frontend/weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace heddle;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+Graph small() { return llama({.width = 16, .layers = 1, .heads = 2, .hidden = 24, .words = 32}); }
+
+TEST(Driver, showsTheLevelsAbovePlanned) {
+  Graph g = small();
+  auto graph = show(g, Level::graph), fused = show(g, Level::fused),
+       planned = show(g, Level::planned);
+  ASSERT_TRUE(graph && fused && planned);
+  EXPECT_THAT(*graph, HasSubstr("heddle.softmax"));
+  EXPECT_THAT(*graph, Not(HasSubstr("loc(")));
+  EXPECT_THAT(*fused, HasSubstr("heddle.attention"));
+  EXPECT_THAT(*fused, Not(HasSubstr("heddle.softmax")));
+  EXPECT_THAT(*planned, HasSubstr("heddle.kernel"));
+  EXPECT_THAT(*planned, HasSubstr("heddle.phase = \"prefill\""));
+  auto decode = show(g, Level::planned, Phase::decode);
+  ASSERT_TRUE(decode);
+  EXPECT_THAT(*decode, HasSubstr("heddle.phase = \"decode\""));
+}
+
+TEST(Driver, fusionsAreAChoice) {
+  auto none = show(small(), Level::fused, Phase::prefill, {.fuse = "none"});
+  ASSERT_TRUE(none);
+  EXPECT_THAT(*none, HasSubstr("heddle.softmax"));
+  auto wrong = show(small(), Level::fused, Phase::prefill, {.fuse = "everything"});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().kind, ErrorKind::usage);
+  EXPECT_THAT(wrong.error().message, HasSubstr("unknown fusion 'everything'"));
+}
+
+TEST(Driver, dtypeRetypesWeights) {
+  auto text = show(small(), Level::graph, Phase::prefill, {.dtype = ElementType::bf16});
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, HasSubstr("@layers.0.query : tensor<16x16xbf16>"));
+  auto back = show(ModelSource::fromText(*text, "t"), Level::graph, Phase::prefill,
+                   {.dtype = ElementType::f32});
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, *show(small(), Level::graph));
+}
+
+TEST(Driver, unknownInstructionSetsAreErrors) {
+  auto text = show(small(), Level::planned, Phase::prefill, {.isa = "avx9000"});
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message, HasSubstr("avx9000"));
+}
+
+TEST(Driver, textComesBackAtEveryLevel) {
+  for (Level level : {Level::graph, Level::fused, Level::planned}) {
+    auto text = show(small(), level);
+    ASSERT_TRUE(text);
+    auto again = show(ModelSource::fromText(*text, "t"), level);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(*text, *again);
+  }
+  auto fused = show(small(), Level::fused);
+  auto above = show(ModelSource::fromText(*fused, "t"), Level::graph);
+  ASSERT_FALSE(above);
+  EXPECT_THAT(above.error().message, HasSubstr("is at level fused"));
+}
+
+TEST(Driver, errorsInTextNameTheirLine) {
+  auto text =
+      show(ModelSource::fromText("module {\n  func.func @forward() {\n    oops\n", "m.mlir"),
+           Level::graph);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().kind, ErrorKind::data);
+  EXPECT_THAT(text.error().message, HasSubstr("m.mlir:3"));
+  auto empty = show(ModelSource::fromText("", "m.mlir"), Level::graph);
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().message, HasSubstr("needs a function @forward"));
+}
+
+TEST(Driver, errorsOfAGraphComeOutTogether) {
+  Graph g;
+  Value x = g.input({anySize, 4});
+  splitHeads(x, 3);
+  splitHeads(x, 5);
+  auto model = compile(g, {}, randomWeights());
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, HasSubstr("3 heads do not divide"));
+  EXPECT_THAT(model.error().message, HasSubstr("5 heads do not divide"));
+  EXPECT_THAT(model.error().message, HasSubstr("driver_test.cpp:"));
+}
+
+} // namespace
