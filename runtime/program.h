@@ -153,8 +153,8 @@ struct Program {
   std::vector<Step> steps;
   CacheShape cache;
   bool hasCache = false;
-  int64_t maxTokens =
-      0; ///< of the decode program: it is taken for calls of at most this many tokens
+  /// Of the decode program: it is taken for calls of at most this many tokens.
+  int64_t maxTokens = 0;
 };
 
 /// Whether every index of the program is in range and every kernel there; what is wrong otherwise.

@@ -111,6 +111,8 @@ std::string_view typeName(ElementType type) {
     return "i32";
   case ElementType::i1:
     return "i1";
+  case ElementType::f64:
+    return "f64";
   }
   return "?";
 }
