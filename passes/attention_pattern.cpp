@@ -137,6 +137,7 @@ LogicalResult AttentionPattern::matchMasks() {
     }
   }
   path.resize(toLastMask);
+  reader = path.empty() ? softmax.getOperation() : path.back();
 
   bool isResultKnown = false;
   for (Operation *op : path) {
@@ -171,11 +172,8 @@ static bool isLargeAsScores(Value tensor) {
 LogicalResult AttentionPattern::matchChain() {
   ArrayRef<int64_t> shape = shapeOf(scores);
   if (Operation *top = scores.getDefiningOp(); top && isScalarCode(top)) {
-    if (!scores.hasOneUse()) {
-      Operation *above = *scores.user_begin();
-      if (Operation *other = otherUser(top, above))
-        return fail("the scores of '" + idOf(top) + "' are also used by '" + idOf(other) + "'");
-    }
+    if (Operation *other = otherUser(top, reader))
+      return fail("the scores of '" + idOf(top) + "' are also used by '" + idOf(other) + "'");
     chain.ops.insert(top);
     chain.absorbProducers([&](Operation *producer) {
       Value result = producer->getResult(0);
@@ -233,8 +231,8 @@ LogicalResult AttentionPattern::matchProduct() {
     return failWithoutProduct();
 
   for (Operation *user : product->getUsers()) {
-    bool isAbove = product.getResult() == scores && user == *scores.user_begin();
-    if (!chain.ops.contains(user) && !isAbove)
+    bool reads = user == reader && product.getResult() == scores;
+    if (!chain.ops.contains(user) && !reads)
       return fail("the scores of '" + idOf(product) + "' are also used by '" + idOf(user) + "'");
   }
   key = keysOf(product);

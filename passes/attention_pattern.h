@@ -39,8 +39,9 @@ private:
 
   ir::SoftmaxOp softmax;
   ir::MatmulOp product;
-  /// The scores below the innermost mask.
+  /// The scores below the innermost mask, and the one operation that may read them.
   mlir::Value scores;
+  mlir::Operation *reader = nullptr;
   llvm::SetVector<mlir::Operation *> taken;
 };
 
