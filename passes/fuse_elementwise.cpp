@@ -21,6 +21,15 @@ namespace heddle::passes {
 
 namespace {
 
+/// Whether `inputs` broadcast to `shape` by themselves: not where a dimension comes from a constant
+/// that becomes part of the code.
+bool cover(ArrayRef<int64_t> shape, ArrayRef<Value> inputs) {
+  SmallVector<int64_t> together;
+  for (Value input : inputs)
+    together = *ir::broadcastShapes(together, shapeOf(input));
+  return !inputs.empty() && ArrayRef(together) == shape;
+}
+
 struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     for (Block &block : getOperation().getBody()) {
@@ -53,7 +62,7 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
                        ir::describe(code.result.getType()) +
                        ", so it is computed once and read, not computed for every element");
     SmallVector<Value> inputs = code.extras();
-    if (code.ops.size() < 2 || inputs.empty())
+    if (code.ops.size() < 2 || !cover(shape, inputs))
       return root;
 
     SmallVector<Operation *> ops = code.sorted();

@@ -100,14 +100,16 @@ private:
 
 } // namespace
 
-void collectRemarks(MLIRContext &context, std::vector<FusionRemark> &remarks) {
+RemarkCollector::RemarkCollector(MLIRContext &context) : context(context) {
   remark::RemarkCategories everything;
-  everything.all = ".*";
+  everything.passed = everything.missed = category.str();
   LogicalResult enabled = remark::enableOptimizationRemarks(
-      context, std::make_unique<Collector>(remarks),
+      context, std::make_unique<Collector>(collected),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), everything);
   assert(succeeded(enabled) && "only a streamer that writes files can fail");
   (void)enabled;
 }
+
+RemarkCollector::~RemarkCollector() { context.setRemarkEngine(nullptr); }
 
 } // namespace heddle::passes

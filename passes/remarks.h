@@ -28,9 +28,21 @@ struct FusionRemark {
   std::vector<std::string> places;
 };
 
-/// From here on the remarks of passes run in `context` are appended to `remarks`, which must
-/// outlive the context or the next call. Replaces a remark engine the context has.
-void collectRemarks(mlir::MLIRContext &context, std::vector<FusionRemark> &remarks);
+/// Collects the remarks of passes run in a context while it lives. Replaces a remark engine that
+/// the context has, and leaves it with none.
+class RemarkCollector {
+public:
+  explicit RemarkCollector(mlir::MLIRContext &context);
+  ~RemarkCollector();
+  RemarkCollector(const RemarkCollector &) = delete;
+  RemarkCollector &operator=(const RemarkCollector &) = delete;
+
+  const std::vector<FusionRemark> &remarks() const { return collected; }
+
+private:
+  mlir::MLIRContext &context;
+  std::vector<FusionRemark> collected;
+};
 
 /// Says that `pass` made `op`, whose ids tell from what.
 void remarkFired(llvm::StringRef pass, mlir::Operation *op);
