@@ -6,7 +6,8 @@ include "ir/enums.td"
 
 class Heddle_EnumAttr<I32EnumAttr info, string mnemonic>
     : EnumAttr<Heddle_Dialect, info, mnemonic> {
-  let assemblyFormat = "`` $value"; // the operation has put a space before it
+  // Operations print the keyword alone, by custom<Keyword>.
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Heddle_UnaryKindAttr : Heddle_EnumAttr<Heddle_UnaryKind, "unary_kind">;

@@ -7,6 +7,25 @@
 
 using namespace mlir;
 
+namespace heddle::ir {
+
+/// An attribute that chooses from an enumeration, as its bare keyword.
+template <class Attribute>
+static ParseResult parseKeyword(OpAsmParser &parser, Attribute &attribute) {
+  auto value = FieldParser<decltype(attribute.getValue())>::parse(parser);
+  if (failed(value))
+    return failure();
+  attribute = Attribute::get(parser.getContext(), *value);
+  return success();
+}
+
+template <class Attribute>
+static void printKeyword(OpAsmPrinter &printer, Operation *, Attribute attribute) {
+  printer << stringifyEnum(attribute.getValue());
+}
+
+} // namespace heddle::ir
+
 #define GET_OP_CLASSES
 #include "ir/operations.cpp.inc"
 
@@ -56,8 +75,7 @@ static LogicalResult verifyRegion(Operation *op, unsigned products, ValueRange e
     if (argument.getType() != type.getElementType())
       return op->emitOpError("gives ") << type.getElementType() << " to region argument "
                                        << products + i << ", which is " << argument.getType();
-    auto together = broadcastShapes(shape, type.getShape());
-    if (failed(together) || together->size() != shape.size())
+    if (!broadcastsTo(type.getShape(), shape))
       return op->emitOpError("cannot broadcast ") << describe(type) << " to its result";
   }
   auto yield = cast<YieldOp>(body.getTerminator());
@@ -88,6 +106,19 @@ static LogicalResult verifyProduct(Operation *op, RankedTensorType input, Ranked
 
 LogicalResult MapOp::verify() {
   auto type = getType();
+  // The inputs decide every dimension of the result, and nothing else can.
+  SmallVector<int64_t> shape;
+  for (Value input : getInputs()) {
+    auto together = broadcastShapes(shape, cast<RankedTensorType>(input.getType()).getShape());
+    if (failed(together))
+      return emitOpError("cannot broadcast ")
+             << describe(input.getType()) << " to the inputs before it";
+    shape = *together;
+  }
+  if (ArrayRef<int64_t>(shape) != type.getShape())
+    return emitOpError("gives ")
+           << describe(RankedTensorType::get(shape, type.getElementType())) << ", not "
+           << describe(type);
   return verifyRegion(*this, 0, getInputs(), type.getShape(), type.getElementType());
 }
 
@@ -118,6 +149,9 @@ LogicalResult AttentionOp::verify() {
   if (q.getDimSize(2) != k.getDimSize(2))
     return emitOpError("needs queries and keys of one width, found ")
            << describe(q) << " and " << describe(k);
+  if (q.isDynamicDim(0) || k.isDynamicDim(0) || k.getDimSize(0) < 1)
+    return emitOpError("needs a static number of heads, at least one of keys, found ")
+           << describe(q) << " and " << describe(k);
   if (q.getDimSize(0) % k.getDimSize(0) != 0)
     return emitOpError("has ") << q.getDimSize(0) << " query heads, which is no multiple of "
                                << k.getDimSize(0) << " key heads";
@@ -127,6 +161,9 @@ LogicalResult AttentionOp::verify() {
   if ((getCausal() || getWindow() || getPrefix() || getMask() || getQueries() || getKeys()) &&
       !getMasked())
     return emitOpError("has a mask but does not say 'masked'");
+  if (failed(checkMask(getLoc(), "attention", {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1)},
+                       getMask(), getCausal(), getWindow(), getPrefix())))
+    return failure();
   int64_t scores[] = {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1)};
   return verifyRegion(*this, 1, getExtras(), scores, getType().getElementType());
 }

@@ -16,7 +16,16 @@ namespace heddle::ir {
 mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(llvm::ArrayRef<int64_t> lhs,
                                                             llvm::ArrayRef<int64_t> rhs);
 
-/// A tensor type as users read it: "? x 64 f32".
+/// Whether a tensor of shape `from` broadcasts to one of shape `to`, and leaves it as it is.
+bool broadcastsTo(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
+
+/// Checks the conditions of a mask on scores of a shape `[.., T, S]`, as `mask` and `attention` take
+/// them; `mask` may be null. The message begins with `name`.
+mlir::LogicalResult checkMask(std::optional<mlir::Location> location, llvm::StringRef name,
+                              llvm::ArrayRef<int64_t> scores, mlir::Value mask, bool causal,
+                              std::optional<int64_t> window, std::optional<int64_t> prefix);
+
+/// A tensor type as users read it: "[?, 64] f32".
 std::string describe(mlir::Type type);
 
 } // namespace heddle::ir

@@ -128,7 +128,7 @@ def Heddle_GatedMlpOp : Heddle_GraphOp<"gated_mlp"> {
                        Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
                        Heddle_FloatTensor:$down, UnitAttr:$transpose_weights);
   let results = (outs Heddle_F32Tensor:$result);
-  let assemblyFormat = "$activation $input `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "custom<Keyword>($activation) $input `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
 }
 
 //===-- Elementwise and reductions --------------------------------------------------------------===//
@@ -145,7 +145,7 @@ def Heddle_UnaryOp : Heddle_GraphOp<"unary"> {
   }];
   let arguments = (ins Heddle_UnaryKindAttr:$kind, Heddle_AnyTensor:$input);
   let results = (outs Heddle_AnyTensor:$result);
-  let assemblyFormat = "$kind $input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "custom<Keyword>($kind) $input attr-dict `:` functional-type(operands, results)";
 }
 
 def Heddle_BinaryOp : Heddle_GraphOp<"binary"> {
@@ -161,7 +161,7 @@ def Heddle_BinaryOp : Heddle_GraphOp<"binary"> {
   }];
   let arguments = (ins Heddle_BinaryKindAttr:$kind, Heddle_AnyTensor:$lhs, Heddle_AnyTensor:$rhs);
   let results = (outs Heddle_AnyTensor:$result);
-  let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "custom<Keyword>($kind) $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
 
 def Heddle_SelectOp : Heddle_GraphOp<"select"> {
@@ -204,7 +204,7 @@ def Heddle_ReduceOp : Heddle_GraphOp<"reduce"> {
   }];
   let arguments = (ins Heddle_ReduceKindAttr:$kind, Heddle_F32Tensor:$input, I64Attr:$axis);
   let results = (outs Heddle_F32Tensor:$result);
-  let assemblyFormat = "$kind $input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "custom<Keyword>($kind) $input attr-dict `:` functional-type(operands, results)";
 }
 
 def Heddle_NormOp : Heddle_GraphOp<"norm", [AttrSizedOperandSegments]> {
@@ -222,7 +222,7 @@ def Heddle_NormOp : Heddle_GraphOp<"norm", [AttrSizedOperandSegments]> {
                        F64Attr:$epsilon);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = [{
-    $kind $input (`weight` `(` $weight^ `)`)? (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)
+    custom<Keyword>($kind) $input (`weight` `(` $weight^ `)`)? (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
 }
 
@@ -289,7 +289,7 @@ def Heddle_RotateOp : Heddle_GraphOp<"rotate"> {
                        DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = [{
-    $pairing $input `,` $positions (`frequencies` `(` $frequencies^ `)`)? attr-dict `:` functional-type(operands, results)
+    custom<Keyword>($pairing) $input `,` $positions (`frequencies` `(` $frequencies^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
 }
 

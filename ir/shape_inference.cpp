@@ -61,6 +61,14 @@ FailureOr<SmallVector<int64_t>> broadcastShapes(ArrayRef<int64_t> lhs, ArrayRef<
   return shape;
 }
 
+bool broadcastsTo(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  auto together = broadcastShapes(from, to);
+  return succeeded(together) && together->size() == to.size() &&
+         llvm::all_of(llvm::zip(*together, to), [](auto sizes) {
+           return std::get<1>(sizes) != 1 || std::get<0>(sizes) == 1;
+         });
+}
+
 /// Checks `axis` against `type` and names the operation where it is out of range.
 static LogicalResult checkAxis(MaybeLocation location, StringRef name, RankedTensorType type,
                                int64_t axis) {
@@ -142,6 +150,8 @@ LogicalResult GatedMlpOp::inferReturnTypes(MLIRContext *context, MaybeLocation l
                                            Adaptor adaptor, Types &types) {
   auto input = tensorOf(adaptor.getInput());
   auto gate = tensorOf(adaptor.getGate()), up = tensorOf(adaptor.getUp());
+  if (adaptor.getActivation() == UnaryKind::Not)
+    return fail(location, "gated_mlp: the activation takes f32, 'not' takes i1");
   if (gate.getShape() != up.getShape())
     return fail(location, "gated_mlp: gate and up must have one shape, found ", describe(gate),
                 " and ", describe(up));
@@ -351,24 +361,31 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
   return success();
 }
 
+LogicalResult checkMask(MaybeLocation location, StringRef name, ArrayRef<int64_t> scores, Value mask,
+                        bool causal, std::optional<int64_t> window, std::optional<int64_t> prefix) {
+  if (window.value_or(1) < 1)
+    return fail(location, name, ": a window has at least 1 position, found ", *window);
+  if (prefix.value_or(0) < 0)
+    return fail(location, name, ": a prefix has 0 or more positions, found ", *prefix);
+  if (prefix && !causal)
+    return fail(location, name, ": a prefix needs a causal mask");
+  if (!mask)
+    return success();
+  auto type = tensorOf(mask);
+  if (!broadcastsTo(type.getShape(), scores))
+    return fail(location, name, ": ", describe(type), " does not broadcast to scores ",
+                describe(RankedTensorType::get(scores, Float32Type::get(type.getContext()))));
+  return success();
+}
+
 LogicalResult MaskOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                        Types &types) {
   auto type = tensorOf(adaptor.getScores());
   if (type.getRank() < 2)
     return fail(location, "mask: needs scores [.., queries, keys], found ", describe(type));
-  if (adaptor.getWindow().value_or(1) < 1)
-    return fail(location, "mask: a window has at least 1 position, found ", *adaptor.getWindow());
-  if (adaptor.getPrefix().value_or(0) < 0)
-    return fail(location, "mask: a prefix has 0 or more positions, found ", *adaptor.getPrefix());
-  if (adaptor.getPrefix() && !adaptor.getCausal())
-    return fail(location, "mask: a prefix needs a causal mask");
-  if (adaptor.getMask()) {
-    auto mask = tensorOf(adaptor.getMask());
-    auto shape = broadcastShapes(type.getShape(), mask.getShape());
-    if (failed(shape) || shape->size() != size_t(type.getRank()))
-      return fail(location, "mask: ", describe(mask), " does not broadcast to scores ",
-                  describe(type));
-  }
+  if (failed(checkMask(location, "mask", type.getShape(), adaptor.getMask(), adaptor.getCausal(),
+                       adaptor.getWindow(), adaptor.getPrefix())))
+    return failure();
   types.push_back(type);
   return success();
 }
@@ -496,8 +513,8 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, MaybeLocation location, A
   if (type.isDynamicDim(axis))
     return fail(location, "slice: dimension ", axis, " of ", describe(type), " is not static");
   if (start < 0 || size < 0 || start > type.getDimSize(axis) - size)
-    return fail(location, "slice: entries ", start, " to ", start + size, " lie outside dimension ",
-                axis, " of ", describe(type));
+    return fail(location, "slice: ", size, " entries from ", start,
+                " on do not lie in dimension ", axis, " of ", describe(type));
   SmallVector<int64_t> shape(type.getShape());
   shape[axis] = size;
   types.push_back(RankedTensorType::get(shape, type.getElementType()));
