@@ -139,6 +139,8 @@ int64_t byteSize(ElementType type, int64_t count) {
     return saturatingMul(count, 4);
   case ElementType::bf16:
     return saturatingMul(count, 2);
+  case ElementType::f64:
+    return saturatingMul(count, 8);
   case ElementType::i1:
     return count;
   }

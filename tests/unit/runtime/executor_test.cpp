@@ -418,9 +418,10 @@ TEST(ExecutorErrors, MalformedProgramsAreOurBugs) {
               set.prefill.program.steps[0].operands[3] = {Source::slot, 2};
             }),
             prefix + "step embed reads source 6 number 2" + suffix);
-  EXPECT_EQ(
-      refused([](ProgramSet &set) { set.prefill.program.steps[0].grid[0].extent = {{1, {9}}}; }),
-      prefix + "embed uses dimension 9 of 5" + suffix);
+  EXPECT_EQ(refused([](ProgramSet &set) {
+              set.prefill.program.steps[0].grid[0].extent = {{1, {9}}};
+            }),
+            prefix + "embed uses dimension 9 of 5" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.program.steps[0].grid[0].divisor = 0; }),
             prefix + "step embed divides its grid by 0" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.program.dims[0].input = 0; }),
@@ -435,6 +436,19 @@ TEST(ExecutorErrors, MalformedProgramsAreOurBugs) {
               set.decode->program.steps.pop_back();
             }),
             "the two programs of a model take different arguments" + suffix);
+}
+
+TEST(Program, SizesAreSumsOfProductsAndSaturate) {
+  int64_t dims[] = {3, 5};
+  EXPECT_EQ(evaluate({}, dims), 0);
+  EXPECT_EQ(evaluate({{7, {}}, {2, {0}}, {-1, {0, 1}}}, dims), 7 + 6 - 15);
+  int64_t huge[] = {int64_t{1} << 40, 1};
+  EXPECT_EQ(evaluate({{1, {0, 0}}, {1, {}}}, huge), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(byteSize(ElementType::f64, 3), 24);
+  EXPECT_EQ(byteSize(ElementType::f32, 3), 12);
+  EXPECT_EQ(byteSize(ElementType::i32, 3), 12);
+  EXPECT_EQ(byteSize(ElementType::bf16, 3), 6);
+  EXPECT_EQ(byteSize(ElementType::i1, 3), 3);
 }
 
 TEST(ExecutorErrors, ThreadsOutOfRange) {

@@ -53,27 +53,42 @@ void expectRate(const Rate &rate) {
 TEST(MachineProbe, MeasuresWhatTheProcessorHas) {
   if (!bestIsa())
     GTEST_SKIP() << "the processor has no AVX2";
-  for (Isa isa : {Isa::avx2, *bestIsa()}) {
-    auto probe = MachineProbe::create(2, isa);
-    ASSERT_TRUE(probe);
-    EXPECT_EQ((*probe)->isa(), isa);
-    EXPECT_EQ((*probe)->threads(), 2);
-    EXPECT_GE((*probe)->readBytes(), int64_t{256} << 20);
-    MachineLimits limits = (*probe)->measure();
-    ASSERT_TRUE(limits.f32);
-    expectRate(limits.f32->core);
-    expectRate(limits.f32->all);
-    expectRate(limits.read.core);
-    expectRate(limits.read.all);
-    EXPECT_EQ(limits.bf16.has_value(), isa == Isa::avx512_bf16);
-    if (limits.bf16)
-      expectRate(limits.bf16->all);
-    if (limits.int8)
-      expectRate(limits.int8->all);
-    // No core does more than 128 multiply-adds of f32 a cycle, none runs below 0.1 GHz; what lies
-    // outside counts wrongly.
-    EXPECT_GT(limits.f32->core.best, 0.1);
-    EXPECT_LT(limits.f32->core.best, 2000);
+  auto probe = MachineProbe::create(2);
+  ASSERT_TRUE(probe);
+  EXPECT_EQ((*probe)->isa(), *bestIsa());
+  EXPECT_EQ((*probe)->threads(), 2);
+  EXPECT_GE((*probe)->readBytes(), int64_t{256} << 20);
+  MachineLimits limits = (*probe)->measure();
+  ASSERT_TRUE(limits.f32);
+  expectRate(limits.f32->core);
+  expectRate(limits.f32->all);
+  expectRate(limits.read.core);
+  expectRate(limits.read.all);
+  EXPECT_EQ(limits.bf16.has_value(), *bestIsa() == Isa::avx512_bf16);
+  if (limits.bf16)
+    expectRate(limits.bf16->all);
+  if (limits.int8)
+    expectRate(limits.int8->all);
+  // No core does more than 128 multiply-adds of f32 a cycle, none runs below 0.1 GHz; what lies
+  // outside counts wrongly.
+  EXPECT_GT(limits.f32->core.best, 0.1);
+  EXPECT_LT(limits.f32->core.best, 2000);
+}
+
+TEST(MachineLoops, RunOnThisProcessor) {
+  if (!bestIsa())
+    GTEST_SKIP() << "the processor has no AVX2";
+  alignas(64) static std::byte data[4096] = {};
+  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_bf16}) {
+    if (isa > *bestIsa())
+      continue;
+    MachineLoops loops = machineLoops(isa, cpuFeatures());
+    for (const ArithmeticLoop &loop : {loops.f32, loops.bf16, loops.int8}) {
+      EXPECT_EQ(loop.run == nullptr, loop.operations == 0);
+      if (loop.run)
+        loop.run(100);
+    }
+    loops.read(data, sizeof data);
   }
 }
 
