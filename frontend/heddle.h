@@ -2,6 +2,7 @@
 // in a heddle::Session.
 #pragma once
 
+#include "frontend/generate.h"
 #include "frontend/graph.h"
 #include "frontend/model.h"
 #include "frontend/operations.h"
