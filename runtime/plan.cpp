@@ -90,16 +90,19 @@ void Plan::findUses() {
     }
   if (!program.hasCache)
     return;
-  // The sequences whose keys are counted are those of the cache; if none are, any may be.
-  bool counted = false;
+  // The sequences in the cache are those whose keys are counted, and those that steps which touch
+  // the cache read; other batches (an encoder's, say) have lengths of their own.
   for (const Dim &dim : program.dims)
-    if (dim.kind == DimKind::keys) {
+    if (dim.kind == DimKind::keys)
       uses[dim.input].cache = true;
-      counted = true;
-    }
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    if (!counted && program.inputs[i].kind == Input::Kind::sequences)
-      uses[i].cache = true;
+  for (const Step &step : program.steps) {
+    bool touches = std::ranges::any_of(step.operands, [](const Operand &operand) {
+      return operand.source == Source::cacheKeys || operand.source == Source::cacheValues;
+    });
+    for (const Operand &operand : step.operands)
+      if (touches && (operand.source == Source::sequences || operand.source == Source::rows))
+        uses[operand.index].cache = true;
+  }
 }
 
 void Plan::findDependences() {

@@ -149,6 +149,31 @@ TEST(Executor, TakesTheDecodeProgramForFewTokens) {
   EXPECT_EQ(executor->totalCost().phases, 16);
 }
 
+TEST(Executor, OtherBatchesHaveNothingToDoWithTheCache) {
+  // A second batch, as an encoder's, longer than the context and shorter than what is cached.
+  auto set = hand::model();
+  set->prefill.program.inputs.push_back(
+      {Input::Kind::tensor, ElementType::i32, {{{1, {hand::keys + 1}}}}});
+  set->prefill.program.inputs.push_back({Input::Kind::sequences, ElementType::i32, {}});
+  set->prefill.program.dims.push_back({DimKind::tokens, 4});
+  auto executor = makeExecutor(set);
+  KvCache cache = makeCache(1, 32);
+  std::vector<int32_t> ids = someIds(20, 1);
+  std::vector<double> want = hand::expected(ids);
+  for (int64_t t = 0; t < 20; ++t) {
+    Sequence mine{0, 1, static_cast<int32_t>(t), 0}, other{0, t % 2 ? 3 : 100, 0, 0};
+    int64_t one[] = {1}, many[] = {other.length};
+    std::vector<int32_t> otherIds(100);
+    Call call;
+    call.tensor(0, &ids[static_cast<size_t>(t)], one).sequences(1, {&mine, 1}).cache(cache);
+    call.tensor(3, otherIds.data(), many).sequences(4, {&other, 1});
+    Status status = executor->run(call);
+    ASSERT_TRUE(status) << status.error().message;
+    auto *data = static_cast<const float *>(executor->result(0).data);
+    expectNear({data, data + 4}, want.data() + t * hand::width);
+  }
+}
+
 TEST(Executor, ResultsGoToTheCallersMemory) {
   std::vector<int32_t> ids = someIds(3, 4);
   auto executor = makeExecutor(hand::model());
