@@ -443,10 +443,9 @@ TEST(ExecutorErrors, MalformedProgramsAreOurBugs) {
               set.prefill.program.steps[0].operands[3] = {Source::slot, 2};
             }),
             prefix + "step embed reads source 6 number 2" + suffix);
-  EXPECT_EQ(refused([](ProgramSet &set) {
-              set.prefill.program.steps[0].grid[0].extent = {{1, {9}}};
-            }),
-            prefix + "embed uses dimension 9 of 5" + suffix);
+  EXPECT_EQ(
+      refused([](ProgramSet &set) { set.prefill.program.steps[0].grid[0].extent = {{1, {9}}}; }),
+      prefix + "embed uses dimension 9 of 5" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.program.steps[0].grid[0].divisor = 0; }),
             prefix + "step embed divides its grid by 0" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.program.dims[0].input = 0; }),
