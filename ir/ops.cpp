@@ -116,9 +116,8 @@ LogicalResult MapOp::verify() {
     shape = *together;
   }
   if (ArrayRef<int64_t>(shape) != type.getShape())
-    return emitOpError("gives ")
-           << describe(RankedTensorType::get(shape, type.getElementType())) << ", not "
-           << describe(type);
+    return emitOpError("gives ") << describe(RankedTensorType::get(shape, type.getElementType()))
+                                 << ", not " << describe(type);
   return verifyRegion(*this, 0, getInputs(), type.getShape(), type.getElementType());
 }
 

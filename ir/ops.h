@@ -19,8 +19,8 @@ mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(llvm::ArrayRef<int64
 /// Whether a tensor of shape `from` broadcasts to one of shape `to`, and leaves it as it is.
 bool broadcastsTo(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 
-/// Checks the conditions of a mask on scores of a shape `[.., T, S]`, as `mask` and `attention` take
-/// them; `mask` may be null. The message begins with `name`.
+/// Checks the conditions of a mask on scores of a shape `[.., T, S]`, as `mask` and `attention`
+/// take them; `mask` may be null. The message begins with `name`.
 mlir::LogicalResult checkMask(std::optional<mlir::Location> location, llvm::StringRef name,
                               llvm::ArrayRef<int64_t> scores, mlir::Value mask, bool causal,
                               std::optional<int64_t> window, std::optional<int64_t> prefix);

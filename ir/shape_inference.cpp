@@ -361,8 +361,9 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
   return success();
 }
 
-LogicalResult checkMask(MaybeLocation location, StringRef name, ArrayRef<int64_t> scores, Value mask,
-                        bool causal, std::optional<int64_t> window, std::optional<int64_t> prefix) {
+LogicalResult checkMask(MaybeLocation location, StringRef name, ArrayRef<int64_t> scores,
+                        Value mask, bool causal, std::optional<int64_t> window,
+                        std::optional<int64_t> prefix) {
   if (window.value_or(1) < 1)
     return fail(location, name, ": a window has at least 1 position, found ", *window);
   if (prefix.value_or(0) < 0)
@@ -513,8 +514,8 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, MaybeLocation location, A
   if (type.isDynamicDim(axis))
     return fail(location, "slice: dimension ", axis, " of ", describe(type), " is not static");
   if (start < 0 || size < 0 || start > type.getDimSize(axis) - size)
-    return fail(location, "slice: ", size, " entries from ", start,
-                " on do not lie in dimension ", axis, " of ", describe(type));
+    return fail(location, "slice: ", size, " entries from ", start, " on do not lie in dimension ",
+                axis, " of ", describe(type));
   SmallVector<int64_t> shape(type.getShape());
   shape[axis] = size;
   types.push_back(RankedTensorType::get(shape, type.getElementType()));
