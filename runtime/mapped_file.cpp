@@ -46,7 +46,7 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number < 0)
     return systemError(path, "open");
-  struct stat status {};
+  struct stat status{};
   if (fstat(file.number, &status) != 0)
     return systemError(path, "examine");
   if (S_ISDIR(status.st_mode))

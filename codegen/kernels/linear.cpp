@@ -67,8 +67,7 @@ void planProducts(const Products &products, const PlanContext &context) {
 class LinearEmitter {
 public:
   LinearEmitter(Products products, Lowering &lowering)
-      : products(products), lowering(lowering), context(lowering.context),
-        decode(context.phase == Phase::decode),
+      : products(products), context(lowering.context), decode(context.phase == Phase::decode),
         kernel(lowering, products.op,
                (products.weights == 2 ? "gated_linear_" : "linear_") +
                    phaseName(context.phase).str()),
@@ -238,7 +237,6 @@ private:
   }
 
   Products products;
-  Lowering &lowering;
   const PlanContext &context;
   bool decode;
   KernelBuilder kernel;
