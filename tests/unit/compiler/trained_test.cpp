@@ -1,23 +1,25 @@
-// A trained model of 260 thousand parameters writes the text it is known to write.
+// Models of others do what they are known to do: a trained LLaMA of 260 thousand parameters, a
+// trained GPT-2, a LLaMA in bf16 with rotary positions in halves.
 #include "frontend/heddle.h"
 #include "frontend/models/checkpoint_model.h"
+#include "frontend/models/gpt2.h"
+#include "frontend/models/llama.h"
 #include "tests/support/data.h"
+#include "tests/unit/compiler/safetensors.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/JSON.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 
 using namespace heddle;
+using test::contentOf;
 
 namespace {
-
-std::string contentOf(const std::filesystem::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 struct Trained {
   Checkpoint checkpoint;
@@ -53,6 +55,147 @@ TEST(Trained, theOracleWritesTheKnownText) {
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_GT(text->size(), 100u);
   EXPECT_EQ(contentOf(expected).substr(0, text->size()), *text);
+}
+
+//===-- GPT-2
+//-----------------------------------------------------------------------------------===//
+
+/// Our name of a tensor of a published GPT-2.
+std::string gpt2Name(const std::string &published) {
+  llvm::StringRef rest = published;
+  bool isBias = rest.consume_back(".bias");
+  if (!rest.consume_front("transformer.") || (!isBias && !rest.consume_back(".weight")))
+    return "";
+  std::string prefix, suffix = isBias ? "_bias" : "";
+  if (rest.consume_front("h.")) {
+    auto [layer, part] = rest.split('.');
+    prefix = "layers." + layer.str() + ".";
+    rest = part;
+  }
+  constexpr std::pair<const char *, const char *> names[] = {
+      {"wte", "token_embedding"}, {"wpe", "position_embedding"},
+      {"ln_f", "final_norm"},     {"ln_1", "attention_norm"},
+      {"ln_2", "mlp_norm"},       {"attn.c_attn", "qkv"},
+      {"attn.c_proj", "output"},  {"mlp.c_fc", "up"},
+      {"mlp.c_proj", "down"}};
+  for (auto [theirs, ours] : names)
+    if (rest == theirs)
+      return prefix + ours + suffix;
+  return "";
+}
+
+struct Gpt2Run {
+  Graph graph;
+  std::shared_ptr<runtime::WeightStore> weights;
+  std::vector<int32_t> prompt, expected;
+  std::vector<double> logits;
+};
+
+Gpt2Run gpt2Run(const std::filesystem::path &path, const std::filesystem::path &expected) {
+  Gpt2Run run{
+      gpt2({.width = 64, .layers = 4, .heads = 4, .hidden = 256, .words = 53, .context = 512}),
+      test::safetensorsWeights(path, gpt2Name),
+      {},
+      {},
+      {}};
+  auto json = llvm::cantFail(llvm::json::parse(contentOf(expected)));
+  const auto *known = (*json.getAsObject()->getArray("runs"))[0].getAsObject();
+  for (const auto &id : *known->getArray("prompt_ids"))
+    run.prompt.push_back(int32_t(*id.getAsInteger()));
+  for (const auto &id : *known->getArray("greedy_ids"))
+    run.expected.push_back(int32_t(*id.getAsInteger()));
+  for (const auto &value : *known->getArray("logits_after_prompt"))
+    run.logits.push_back(*value.getAsNumber());
+  return run;
+}
+
+TEST(Trained, theOracleRunsGpt2) {
+  HEDDLE_TEST_DATA_FILE(path, "safetensors/capp-gpt2/model.safetensors");
+  HEDDLE_TEST_DATA_FILE(expected, "expected/capp-gpt2.greedy.json");
+  Gpt2Run run = gpt2Run(path, expected);
+  auto oracle = Oracle::create(run.graph, run.weights);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  std::vector<int32_t> next = run.prompt, found;
+  while (found.size() < run.expected.size()) {
+    auto logits = oracle->prefill(next);
+    ASSERT_TRUE(logits) << logits.error().message;
+    for (size_t i = 0; found.empty() && i < run.logits.size(); ++i)
+      EXPECT_NEAR((*logits)[i], run.logits[i], 1e-9);
+    next = {int32_t(std::max_element(logits->begin(), logits->end()) - logits->begin())};
+    found.push_back(next[0]);
+  }
+  EXPECT_EQ(found, run.expected);
+}
+
+//===-- LLaMA in bf16
+//---------------------------------------------------------------------------===//
+
+/// Our name of a tensor of a LLaMA published for the transformers library.
+std::string llamaName(const std::string &published) {
+  llvm::StringRef rest = published;
+  rest.consume_back(".weight");
+  rest.consume_front("model.");
+  std::string prefix;
+  if (rest.consume_front("layers.")) {
+    auto [layer, part] = rest.split('.');
+    prefix = "layers." + layer.str() + ".";
+    rest = part;
+  }
+  constexpr std::pair<const char *, const char *> names[] = {
+      {"embed_tokens", "token_embedding"},
+      {"norm", "final_norm"},
+      {"lm_head", "output"},
+      {"input_layernorm", "attention_norm"},
+      {"self_attn.q_proj", "query"},
+      {"self_attn.k_proj", "key"},
+      {"self_attn.v_proj", "value"},
+      {"self_attn.o_proj", "output"},
+      {"mlp.gate_proj", "gate"},
+      {"mlp.up_proj", "up"},
+      {"mlp.down_proj", "down"},
+      {"post_attention_layernorm", "mlp_norm"}};
+  for (auto [theirs, ours] : names)
+    if (rest == theirs)
+      return prefix + ours;
+  return "";
+}
+
+struct LlamaRun {
+  Graph graph;
+  std::shared_ptr<runtime::WeightStore> weights;
+  std::vector<int32_t> ids = {94, 87, 60, 29, 75, 85, 18, 15, 47, 102, 105, 36, 63, 49,
+                              54, 76, 47, 36, 34, 19, 22, 81, 55, 102, 57,  62, 59, 51,
+                              68, 62, 68, 74, 89, 13, 45, 77, 37, 41,  72,  33};
+  std::vector<float> golden = {};
+};
+
+LlamaRun llamaRun(const std::filesystem::path &path, const std::filesystem::path &golden) {
+  LlamaRun run{llama({.width = 96,
+                      .layers = 2,
+                      .heads = 4,
+                      .kvHeads = 2,
+                      .hidden = 192,
+                      .words = 112,
+                      .context = 64,
+                      .pairing = Pairing::halfSplit,
+                      .weights = ElementType::bf16}),
+               test::safetensorsWeights(path, llamaName)};
+  std::string bytes = contentOf(golden);
+  run.golden.resize(bytes.size() / sizeof(float));
+  std::memcpy(run.golden.data(), bytes.data(), bytes.size());
+  return run;
+}
+
+TEST(Trained, theOracleRunsLlamaInBf16) {
+  HEDDLE_TEST_DATA_FILE(path, "safetensors/paged-infer/tiny_llama.safetensors");
+  HEDDLE_TEST_DATA_FILE(golden, "safetensors/paged-infer/tiny_llama_golden.bin");
+  LlamaRun run = llamaRun(path, golden);
+  auto oracle = Oracle::create(run.graph, run.weights);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  auto logits = oracle->prefill(run.ids, LogitsOf::all);
+  ASSERT_TRUE(logits) << logits.error().message;
+  // The golden logits are f32 arithmetic on the bf16 weights.
+  EXPECT_LE(difference(run.golden, *logits).rms, 1e-5);
 }
 
 } // namespace
