@@ -255,16 +255,42 @@ LogicalResult AttentionPattern::matchProduct() {
 //===-- Heads and shapes
 //------------------------------------------------------------------------===//
 
+/// Collects in `ops` what repeats each head of the result [Hkv, S, d] so that `tensor` comes of it,
+/// or returns null: a gather_heads, or a repetition along a dimension of its own, [Hkv, S, d] ->
+/// [Hkv, 1, S, d] -> [Hkv, G, S, d] -> [Hkv * G, S, d].
+static Value beforeRepetition(Value tensor, SmallVectorImpl<Operation *> &ops) {
+  if (auto gather = tensor.getDefiningOp<ir::GatherHeadsOp>()) {
+    ops.push_back(gather);
+    return gather.getInput();
+  }
+  auto merge = tensor.getDefiningOp<ir::ReshapeOp>();
+  auto expand = merge ? merge.getInput().getDefiningOp<ir::ExpandOp>() : ir::ExpandOp();
+  auto split = expand ? expand.getInput().getDefiningOp<ir::ReshapeOp>() : ir::ReshapeOp();
+  if (!split || shapeOf(tensor).size() != 3 || shapeOf(split.getInput()).size() != 3)
+    return {};
+  SmallVector<int64_t> single(shapeOf(split.getInput())), repeated(shapeOf(tensor));
+  int64_t heads = single[0];
+  if (ShapedType::isDynamic(heads) || heads < 1 || repeated[0] % heads != 0)
+    return {};
+  SmallVector<int64_t> groups{heads, repeated[0] / heads, single[1], single[2]};
+  single.insert(single.begin() + 1, 1);
+  if (repeated[1] != groups[2] || repeated[2] != groups[3] ||
+      shapeOf(split.getResult()) != ArrayRef(single) ||
+      shapeOf(expand.getResult()) != ArrayRef(groups))
+    return {};
+  ops.append({split, expand, merge});
+  return split.getInput();
+}
+
 void AttentionPattern::takeHeads() {
-  auto keyHeads = key.getDefiningOp<ir::GatherHeadsOp>();
-  auto valueHeads = value.getDefiningOp<ir::GatherHeadsOp>();
-  if (!keyHeads || !valueHeads ||
-      shapeOf(keyHeads.getInput())[0] != shapeOf(valueHeads.getInput())[0])
+  SmallVector<Operation *> repetitions;
+  Value fewKeys = beforeRepetition(key, repetitions);
+  Value fewValues = beforeRepetition(value, repetitions);
+  if (!fewKeys || !fewValues || shapeOf(fewKeys)[0] != shapeOf(fewValues)[0])
     return;
-  key = keyHeads.getInput();
-  value = valueHeads.getInput();
-  taken.insert(keyHeads);
-  taken.insert(valueHeads);
+  key = fewKeys;
+  value = fewValues;
+  taken.insert_range(repetitions);
 }
 
 /// [heads, rows, width] of a tensor of two or three dimensions.

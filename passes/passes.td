@@ -46,8 +46,8 @@ def FuseAttention : Pass<"fuse-attention", "::mlir::func::FuncOp"> {
   let description = [{
     Around a softmax over keys: a product of queries and keys, any elementwise chain on the scores (scale, softcap,
     additive bias, ...), any masks, the softmax, the product with the values. All of it becomes one `attention` with
-    the chain as its region. Masks become one: their conjunction. Keys and values repeated alike by
-    `gather_heads` are taken as they were before. A bias or distance that is cheap to compute and has an element for
+    the chain as its region. Masks become one: their conjunction. Keys and values repeated alike for
+    groups of query heads, by `gather_heads` or by hand with `expand`, are taken as they were before. A bias or distance that is cheap to compute and has an element for
     each score is computed on the spot, also where other layers use it too.
 
     The chain comes before the masks. What comes after a mask may change places with it only where it leaves -inf

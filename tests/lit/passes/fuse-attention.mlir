@@ -154,3 +154,46 @@ func.func @only_keys_repeated(%q: tensor<8x?x8xf32>, %k0: tensor<4x?x8xf32>, %v:
   %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<8x?x8xf32>) -> tensor<8x?x8xf32>
   return %o : tensor<8x?x8xf32>
 }
+
+// Heads repeated by hand, along a dimension of their own.
+// CHECK-LABEL: func.func @repeated_by_hand
+func.func @repeated_by_hand(%q: tensor<8x?x8xf32>, %k0: tensor<4x?x8xf32>, %v0: tensor<4x?x16xf32>) -> tensor<8x?x16xf32> {
+  // CHECK-NEXT: heddle.attention %arg0, %arg1, %arg2 :
+  // CHECK-NOT: heddle.expand
+  // CHECK: return
+  %k1 = heddle.reshape %k0 {shape = array<i64: 4, 1, -1, 8>} : (tensor<4x?x8xf32>) -> tensor<4x1x?x8xf32>
+  %k2 = heddle.expand %k1 {shape = array<i64: -1, 2, -1, -1>} : (tensor<4x1x?x8xf32>) -> tensor<4x2x?x8xf32>
+  %k = heddle.reshape %k2 {shape = array<i64: 8, -1, 8>} : (tensor<4x2x?x8xf32>) -> tensor<8x?x8xf32>
+  %v1 = heddle.reshape %v0 {shape = array<i64: 4, 1, -1, 16>} : (tensor<4x?x16xf32>) -> tensor<4x1x?x16xf32>
+  %v2 = heddle.expand %v1 {shape = array<i64: -1, 2, -1, -1>} : (tensor<4x1x?x16xf32>) -> tensor<4x2x?x16xf32>
+  %v = heddle.reshape %v2 {shape = array<i64: 8, -1, 16>} : (tensor<4x2x?x16xf32>) -> tensor<8x?x16xf32>
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<8x?x8xf32>, tensor<8x?x8xf32>) -> tensor<8x?x?xf32>
+  %p = heddle.softmax %s : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<8x?x16xf32>) -> tensor<8x?x16xf32>
+  return %o : tensor<8x?x16xf32>
+}
+
+// Heads in another order are not those of groups: repeated as [2, 4] and not as [4, 2], they stay.
+// CHECK-LABEL: func.func @repeated_otherwise
+func.func @repeated_otherwise(%q: tensor<8x?x8xf32>, %k0: tensor<4x?x8xf32>) -> tensor<8x?x8xf32> {
+  // CHECK: %[[K:.*]] = heddle.reshape
+  // CHECK-NEXT: heddle.attention %arg0, %[[K]], %[[K]]
+  %k1 = heddle.expand %k0 {shape = array<i64: 2, -1, -1, -1>} : (tensor<4x?x8xf32>) -> tensor<2x4x?x8xf32>
+  %k = heddle.reshape %k1 {shape = array<i64: 8, -1, 8>} : (tensor<2x4x?x8xf32>) -> tensor<8x?x8xf32>
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<8x?x8xf32>, tensor<8x?x8xf32>) -> tensor<8x?x?xf32>
+  %p = heddle.softmax %s : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %o = heddle.matmul %p, %k : (tensor<8x?x?xf32>, tensor<8x?x8xf32>) -> tensor<8x?x8xf32>
+  return %o : tensor<8x?x8xf32>
+}
+
+// One head of keys and values for all queries, as a product with two dimensions on the right has it.
+// CHECK-LABEL: func.func @multi_query
+func.func @multi_query(%q: tensor<8x?x8xf32>, %k: tensor<?x8xf32>, %v: tensor<?x16xf32>) -> tensor<8x?x16xf32> {
+  // CHECK-DAG: %[[K:.*]] = heddle.reshape %arg1 {shape = array<i64: 1, -1, 8>}
+  // CHECK-DAG: %[[V:.*]] = heddle.reshape %arg2 {shape = array<i64: 1, -1, 16>}
+  // CHECK: heddle.attention %arg0, %[[K]], %[[V]] : (tensor<8x?x8xf32>, tensor<1x?x8xf32>, tensor<1x?x16xf32>) -> tensor<8x?x16xf32>
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<8x?x8xf32>, tensor<?x8xf32>) -> tensor<8x?x?xf32>
+  %p = heddle.softmax %s : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<?x16xf32>) -> tensor<8x?x16xf32>
+  return %o : tensor<8x?x16xf32>
+}

@@ -236,11 +236,25 @@ private:
                 {count, open, columns / count});
   }
 
+  Value reshaped(const Value &x, const Shape &shape) {
+    return emit(
+        fmt::format("reshape {} {{shape = array<i64: {}>}}", x.name, fmt::join(shape, ", ")),
+        typeOf(x.shape), shape);
+  }
+
   Value repeated(const Value &x, int64_t count) {
     if (x.shape[0] == count && chance(80))
       return x;
-    return emit(fmt::format("gather_heads {} {{heads = {} : i64}}", x.name, count), typeOf(x.shape),
-                {count, open, x.shape[2]});
+    Shape shape = {count, open, x.shape[2]},
+          groups = {x.shape[0], count / x.shape[0], open, x.shape[2]};
+    if (chance(70))
+      return emit(fmt::format("gather_heads {} {{heads = {} : i64}}", x.name, count),
+                  typeOf(x.shape), shape);
+    Value single = reshaped(x, {x.shape[0], 1, open, x.shape[2]});
+    Value few = emit(
+        fmt::format("expand {} {{shape = array<i64: {}>}}", single.name, fmt::join(groups, ", ")),
+        typeOf(single.shape), groups);
+    return reshaped(few, shape);
   }
 
   Value scoresOf(const Value &q, const Value &k) {
