@@ -1,0 +1,125 @@
+#include "frontend/load.h"
+
+#include "frontend/formats/file_kind.h"
+#include "frontend/models/checkpoint_model.h"
+#include "frontend/models/shapes.h"
+#include "frontend/weights.h"
+
+#include "fmt/format.h"
+
+#include <cstdio>
+#include <sys/stat.h>
+
+namespace heddle {
+
+/// Gives `model` the weights the options ask for.
+static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &options) {
+  if (options.weights.empty()) {
+    model.weights = randomWeights(options.seed);
+    return model;
+  }
+  auto checkpoint = openCheckpoint(options.weights);
+  if (!checkpoint)
+    return checkpoint.error();
+  auto weights = checkpointWeights(*checkpoint);
+  if (!weights)
+    return weights.error();
+  model.weights = std::move(*weights);
+  model.checkpoint = std::move(*checkpoint);
+  return model;
+}
+
+static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOptions &options) {
+  auto checkpoint = openCheckpoint(path);
+  if (!checkpoint)
+    return checkpoint.error();
+  ElementType type = ElementType::f32;
+  if (const TensorInfo *table = checkpoint->find("token_embedding"))
+    type = table->type;
+  LoadedModel model{.name = path,
+                    .source = graphOf(checkpoint->config, type),
+                    .weights = nullptr,
+                    .checkpoint = std::nullopt};
+  if (!options.weights.empty())
+    return withWeights(std::move(model), options);
+  auto weights = checkpointWeights(*checkpoint);
+  if (!weights)
+    return weights.error();
+  model.weights = std::move(*weights);
+  model.checkpoint = std::move(*checkpoint);
+  return model;
+}
+
+static Result<LoadedModel> fromText(std::string text, const std::string &name,
+                                    const LoadOptions &options) {
+  LoadedModel model{.name = name,
+                    .source = ModelSource::fromText(std::move(text), name),
+                    .weights = nullptr,
+                    .checkpoint = std::nullopt};
+  return withWeights(std::move(model), options);
+}
+
+static Result<LoadedModel> fromStandardInput(const LoadOptions &options) {
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t count = std::fread(buffer, 1, sizeof(buffer), stdin))
+    text.append(buffer, count);
+  if (std::ferror(stdin))
+    return dataError("standard input cannot be read");
+  return fromText(std::move(text), "standard input", options);
+}
+
+static std::string shapeNames() {
+  std::string names;
+  for (const BuiltinShape &shape : builtinShapes())
+    names += (names.empty() ? "" : ", ") + std::string(shape.name);
+  return names;
+}
+
+Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &options) {
+  if (name == "-")
+    return fromStandardInput(options);
+  if (const BuiltinShape *shape = findShape(name))
+    return withWeights({.name = name,
+                        .source = shape->build(ElementType::f32),
+                        .weights = nullptr,
+                        .checkpoint = std::nullopt},
+                       options);
+  struct stat status = {};
+  if (stat(name.c_str(), &status) != 0 && name.find('/') == std::string::npos)
+    return dataError(fmt::format("{}: there is no such file, and no built-in shape of that name; "
+                                 "the shapes are {}",
+                                 name, shapeNames()));
+  auto file = runtime::MappedFile::open(name);
+  if (file && recognise(file->bytes()) == FileKind::text) {
+    std::span<const std::byte> bytes = file->bytes();
+    return fromText(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()), name,
+                    options);
+  }
+  return loadCheckpoint(name, options);
+}
+
+Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options) {
+  return withWeights({.name = "the program's model",
+                      .source = graph,
+                      .weights = nullptr,
+                      .checkpoint = std::nullopt},
+                     options);
+}
+
+Result<FoundTokenizer> loadTokenizer(const LoadedModel &model, const std::string &path,
+                                     int64_t words) {
+  if (!path.empty()) {
+    auto tokenizer = openTokenizer(path, words);
+    if (!tokenizer)
+      return tokenizer.error();
+    return FoundTokenizer{.tokenizer = std::move(*tokenizer), .path = path, .whyNone = ""};
+  }
+  if (!model.checkpoint)
+    return FoundTokenizer{.tokenizer = nullptr,
+                          .path = "",
+                          .whyNone = "made-up weights have no tokenizer; --tokenizer names one"};
+  return findTokenizer(model.checkpoint->path, words);
+}
+
+} // namespace heddle

@@ -1,0 +1,44 @@
+// From the name of a model to what compiles and runs: its graph, its weights, where its tokenizer
+// may be.
+#pragma once
+
+#include "frontend/formats/checkpoint.h"
+#include "frontend/model.h"
+#include "frontend/tokenizers/tokenizer.h"
+#include "runtime/weights.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace heddle {
+
+struct LoadOptions {
+  std::string weights = {}; ///< a checkpoint to take the weights from; empty: the model's own
+  uint64_t seed = 0;        ///< of weights that are made up
+};
+
+/// A model, ready to compile. No weight has been read or made yet.
+struct LoadedModel {
+  std::string name; ///< for people: the file's or the shape's
+  ModelSource source;
+  std::shared_ptr<runtime::WeightStore> weights;
+  std::optional<Checkpoint> checkpoint =
+      std::nullopt; ///< the file of the weights, if they are of one
+};
+
+/// Finds the model `name`: a built-in shape, with weights made up from a seed; a checkpoint; or a
+/// file of graph text ("-": standard input), with the weights that `options` says, else made-up
+/// ones. Errors (data): no such file or shape; a file of another kind, or damaged.
+Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &options = {});
+
+/// The same for a graph.
+Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options = {});
+
+/// The tokenizer for a model of `words` words: the one at `path`, or, where that is empty, the one
+/// found beside its checkpoint. Null, with the reason in `whyNone`, where there is none. Errors:
+/// those of `openTokenizer` and `findTokenizer`.
+Result<FoundTokenizer> loadTokenizer(const LoadedModel &model, const std::string &path,
+                                     int64_t words);
+
+} // namespace heddle
