@@ -3,7 +3,9 @@
 #pragma once
 
 #include "frontend/generate.h"
+#include "frontend/command_line.h"
 #include "frontend/graph.h"
+#include "frontend/load.h"
 #include "frontend/model.h"
 #include "frontend/operations.h"
 #include "frontend/oracle.h"

@@ -3,6 +3,7 @@
 # shared test data, and `REQUIRES: data` skips a test where it is absent.
 import os
 import pathlib
+import sys
 
 import lit.formats
 
@@ -26,6 +27,7 @@ config.environment["PATH"] = os.pathsep.join(
     [config.heddle_tools, config.llvm_tools, os.environ["PATH"]])
 tool = os.path.join(config.heddle_tools, "heddle-tool")
 config.substitutions += [
+    (r"%\{python\}", sys.executable),
     (r"\bheddle-opt\b", f"{tool} opt"),
     (r"(?<![-/\w.])heddle(?![-/\w.])", tool),
 ]

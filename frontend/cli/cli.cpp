@@ -1,0 +1,125 @@
+// The command line: a table of verbs. What is after the verb is the verb's own.
+#include "frontend/cli/command.h"
+#include "frontend/cli/options.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/command_line.h"
+#include "frontend/compiler/opt.h"
+
+#include "fmt/format.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+namespace heddle::command {
+
+static int opt(const Invocation &invocation) {
+  return heddle::opt(invocation.argc, invocation.argv);
+}
+
+struct Verb {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view summary;
+  int (*run)(const Invocation &invocation);
+};
+
+static constexpr Verb verbs[] = {
+    //    {"demo", "", "describe a model, fuse it, run it, compare: the tour", demo},
+    {"show", "MODEL", "print a model at any level from its graph to machine code", show},
+    {"run", "MODEL", "generate text", run},
+    //    {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
+    //    {"bench", "MODEL", "tokens per second, against what the machine can do", bench},
+    {"machine", "", "measure what this machine can do", machine},
+    {"list", "WHAT", "models, passes, ops or kernels", list},
+    {"opt", "[FILE]", "run passes on the text of a graph, as mlir-opt does", opt},
+};
+
+static std::string helpText(bool ownModel) {
+  std::string text = "usage: heddle VERB [ARGUMENT...]\n\n";
+  for (const Verb &verb : verbs)
+    text += fmt::format("  {:<8} {:<6} {}\n", verb.name,
+                        ownModel && verb.arguments == "MODEL" ? "" : verb.arguments, verb.summary);
+  if (!ownModel)
+    text += "\nMODEL is a checkpoint, a file of graph text, or a built-in shape (heddle list "
+            "models).\n";
+  return text + "`heddle VERB --help` says what a verb takes.\n";
+}
+
+int fail(const Error &error) {
+  std::string_view rest = error.message;
+  while (!rest.empty()) {
+    size_t end = rest.find('\n');
+    note(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  switch (error.kind) {
+  case ErrorKind::usage:
+    return exitUsage;
+  case ErrorKind::data:
+    return exitFailed;
+  case ErrorKind::internal:
+    break;
+  }
+  return exitInternal;
+}
+
+void note(std::string_view text) {
+  std::fprintf(stderr, "heddle: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+Status print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return dataError(std::string("standard output cannot be written: ") + std::strerror(errno));
+  return {};
+}
+
+static int dispatch(Invocation invocation) {
+  std::string_view name = invocation.argc > 1 ? invocation.argv[1] : "";
+  bool ownModel = invocation.graph != nullptr;
+  if (name == "--help" || name == "-h" || name == "help") {
+    Status printed = print(helpText(ownModel));
+    return printed ? exitOk : fail(printed.error());
+  }
+  if (name == "--version") {
+    Status printed = print(versionText() + "\n");
+    return printed ? exitOk : fail(printed.error());
+  }
+  for (const Verb &verb : verbs) {
+    if (verb.name != name)
+      continue;
+    std::string title = "heddle " + std::string(verb.name);
+    invocation.argv[1] = title.data();
+    --invocation.argc;
+    ++invocation.argv;
+    endOnInterrupt();
+    return verb.run(invocation);
+  }
+  if (!name.empty())
+    note(fmt::format("unknown verb '{}'", name));
+  std::fputs(helpText(ownModel).c_str(), stderr);
+  return exitUsage;
+}
+
+static int guarded(const Invocation &invocation) {
+  try {
+    return dispatch(invocation);
+  } catch (const std::bad_alloc &) {
+    return fail(dataError("out of memory"));
+  } catch (const std::exception &error) {
+    return fail(internalError(error.what()));
+  }
+}
+
+} // namespace heddle::command
+
+namespace heddle {
+
+int cli(int argc, char **argv) { return command::guarded({argc, argv, nullptr}); }
+
+int cli(int argc, char **argv, const Graph &graph) {
+  return command::guarded({argc, argv, &graph});
+}
+
+} // namespace heddle

@@ -1,0 +1,126 @@
+#include "frontend/cli/options.h"
+
+#include "runtime/parallel.h"
+
+#include "fmt/format.h"
+
+#include <charconv>
+
+namespace heddle::command {
+
+CompileOptions CommonOptions::compileOptions() const {
+  CompileOptions options{.fuse = fuse, .isa = isa, .threads = threads};
+  if (!dtype.empty())
+    options.dtype = dtype == "bf16" ? ElementType::bf16 : ElementType::f32;
+  return options;
+}
+
+namespace {
+
+/// CLI11's help without what its descriptions say anyway: ranges, sets, exclusions.
+class HelpFormatter : public CLI::Formatter {
+public:
+  std::string make_option_opts(const CLI::Option *option) const override {
+    std::string type = option->get_type_name();
+    return type.empty() || option->get_positional() ? "" : " " + type.substr(0, type.find(':'));
+  }
+};
+
+} // namespace
+
+Parser::Parser(const Invocation &invocation, const std::string &about)
+    : invocation(invocation), parser(about, invocation.argv[0]) {
+  parser.set_help_flag("-h,--help", "print this and stop");
+  parser.set_version_flag("--version", versionText(), "print the version and stop");
+  parser.formatter(std::make_shared<HelpFormatter>());
+  parser.get_formatter()->column_width(26);
+
+  const std::string group = "Common options";
+  auto add = [&](const char *name, auto &value, const char *type, const char *description) {
+    return parser.add_option(name, value, description)->type_name(type)->group(group);
+  };
+  add("--fuse", common.fuse, "SET", "fusions to make: all, none, NAME,... or all,-NAME,...");
+  add("--dtype", common.dtype, "TYPE", "weights in f32 or bf16; the model's own by default")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  add("--isa", common.isa, "ISA", "instructions to use: avx2, avx512, avx512_bf16 or native")
+      ->check(CLI::IsMember({"avx2", "avx512", "avx512_bf16", "native"}));
+  add("--threads", common.threads, "N", "threads; the cores this process may use by default")
+      ->check(CLI::Range(1, runtime::ThreadPool::maxThreads));
+  parser.add_flag("--strict", common.strict, "the same bits however the work is cut")->group(group);
+  auto *folder = add("--cache-dir", common.cacheDir, "DIR", "where compiled code is kept");
+  parser.add_flag("--no-cache", common.noCache, "keep no compiled code")
+      ->group(group)
+      ->excludes(folder);
+  parser.add_flag("-q,--quiet", common.quiet, "nothing on standard error but errors")->group(group);
+}
+
+void Parser::addModel() {
+  if (!invocation.graph)
+    parser
+        .add_option("MODEL", model,
+                    "a checkpoint, a file of graph text (- is standard input), or a built-in shape")
+        ->required();
+  parser
+      .add_option("--weights", loading.weights,
+                  "a checkpoint to take the weights from; made up from a seed without one")
+      ->type_name("FILE");
+}
+
+CLI::Option *Parser::addNumber(const std::string &name, int64_t &value, int64_t least, int64_t most,
+                               const std::string &about) {
+  return parser.add_option(name, value, about)->type_name("N")->check(CLI::Range(least, most));
+}
+
+void Parser::addJson(std::string &file) {
+  parser.add_option("--json", file, "write the result as JSON to this file; - prints it")
+      ->type_name("FILE");
+}
+
+std::optional<int> Parser::parse() {
+  try {
+    parser.parse(invocation.argc, invocation.argv);
+  } catch (const CLI::CallForHelp &) {
+    Status printed = print(parser.help());
+    return printed ? exitOk : fail(printed.error());
+  } catch (const CLI::CallForVersion &) {
+    Status printed = print(versionText() + "\n");
+    return printed ? exitOk : fail(printed.error());
+  } catch (const CLI::ParseError &error) {
+    note(fmt::format("{} (see {} --help)", error.what(), invocation.argv[0]));
+    return exitUsage;
+  }
+  return std::nullopt;
+}
+
+Result<LoadedModel> Parser::load() const {
+  return invocation.graph ? loadModel(*invocation.graph, loading) : loadModel(model, loading);
+}
+
+Result<std::vector<int64_t>> readNumbers(std::string_view option, const std::string &text,
+                                         int64_t least, int64_t most) {
+  std::vector<int64_t> numbers;
+  for (const char *at = text.data(), *end = at + text.size();;) {
+    int64_t number = 0;
+    auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || number < least || number > most ||
+        (next != end && (*next != ',' || next + 1 == end)))
+      return usageError(fmt::format("{}: needs whole numbers from {} to {} with commas between "
+                                    "them, found '{}'",
+                                    option, least, most, text));
+    numbers.push_back(number);
+    if (next == end)
+      return numbers;
+    at = next + 1;
+  }
+}
+
+Status report(std::string_view text, const Json &result, const std::string &json) {
+  if (!json.empty())
+    if (Status written = writeFile(json, result.str()); !written)
+      return written;
+  return json == "-" ? Status() : print(text);
+}
+
+std::string versionText() { return "heddle " HEDDLE_VERSION; }
+
+} // namespace heddle::command

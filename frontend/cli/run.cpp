@@ -1,0 +1,238 @@
+// heddle run: generates text.
+#include "frontend/cli/options.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/tokenizers/utf8_stream.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace heddle::command {
+
+namespace {
+
+struct RunOptions {
+  std::string prompt, promptFile, promptIds;
+  std::string print = "text";
+  int64_t tokens = 256;
+  bool echo = false;
+  double temperature = 0.8, topP = 1;
+  uint64_t seed = 0;
+  int64_t context = 0;
+  std::string tokenizer;
+};
+
+/// The result on standard output as it comes: text in whole characters, or ids with commas.
+class Printer {
+public:
+  /// Without a tokenizer ids are printed.
+  Printer(const Tokenizer *tokenizer, int32_t previous)
+      : tokenizer(tokenizer), previous(previous) {}
+
+  bool add(int32_t id) {
+    if (!tokenizer)
+      return put((first ? "" : ",") + std::to_string(id));
+    auto piece = tokenizer->piece(previous, id);
+    if (!piece) {
+      status = piece.error();
+      return false;
+    }
+    previous = id;
+    return put(characters.push(*piece));
+  }
+
+  /// Ends the text; with a line where a person or a list of ids needs one.
+  Status end() {
+    if (status)
+      put(characters.flush());
+    if (status && (!tokenizer || stdoutIsTerminal()))
+      put("\n");
+    return status;
+  }
+
+private:
+  bool put(const std::string &text) {
+    first = false;
+    if (!text.empty())
+      status = command::print(text);
+    return bool(status);
+  }
+
+  const Tokenizer *tokenizer;
+  int32_t previous;
+  Utf8Stream characters;
+  bool first = true;
+  Status status;
+};
+
+} // namespace
+
+static void addRunOptions(Parser &parser, RunOptions &options) {
+  CLI::App &app = parser.app();
+  auto *prompt = app.add_option("--prompt", options.prompt, "the beginning of the text");
+  auto *file = app.add_option("--prompt-file", options.promptFile,
+                              "a file that holds it (- is standard input)");
+  auto *ids =
+      app.add_option("--prompt-ids", options.promptIds, "its token ids, all of them: 1,403,407");
+  prompt->type_name("TEXT")->excludes(file)->excludes(ids);
+  file->type_name("FILE")->excludes(ids);
+  ids->type_name("IDS");
+  app.add_option("--print", options.print, "text, or ids; ids where there is no tokenizer")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"text", "ids"}));
+  parser.addNumber("--tokens", options.tokens, 0, 1 << 30, "new tokens, the prompt apart (256)");
+  app.add_flag("--echo", options.echo, "print the prompt first");
+  app.add_option("--temperature", options.temperature,
+                 "0: always the likeliest token; higher is more varied (0.8)")
+      ->type_name("T")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--top-p", options.topP,
+                 "choose among the likeliest tokens of this joint probability (1)")
+      ->type_name("P")
+      ->check(CLI::Range(1e-9, 1.0));
+  app.add_option("--seed", options.seed, "of the choice among tokens (0)")->type_name("N");
+  parser.addNumber("--context", options.context, 1, 1 << 30,
+                   "positions of the sequence; the model's own by default");
+  app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
+      ->type_name("FILE");
+}
+
+static Result<std::string> readText(const std::string &path) {
+  std::FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!file)
+    return dataError(path + ": cannot be read: " + std::strerror(errno));
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
+    text.append(buffer, count);
+  bool failed = std::ferror(file) != 0;
+  int why = errno;
+  if (file != stdin)
+    std::fclose(file);
+  if (failed)
+    return dataError(path + ": cannot be read: " + std::strerror(why));
+  return text;
+}
+
+/// The ids the model is given: those of the prompt after the mark that begins a text, or as listed.
+static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const Tokenizer *tokenizer,
+                                              const std::string &whyNone) {
+  std::vector<int32_t> ids;
+  if (!options.promptIds.empty()) {
+    auto numbers = readNumbers("--prompt-ids", options.promptIds, 0, INT32_MAX);
+    if (!numbers)
+      return numbers.error();
+    ids.assign(numbers->begin(), numbers->end());
+    return ids;
+  }
+  std::string text = options.prompt;
+  if (!options.promptFile.empty()) {
+    auto read = readText(options.promptFile);
+    if (!read)
+      return read.error();
+    text = std::move(*read);
+  }
+  if (tokenizer)
+    return tokenizer->encode(text, true);
+  if (!text.empty())
+    return dataError("a prompt needs a tokenizer: " + whyNone);
+  return std::vector<int32_t>{1}; // the beginning of a text in the vocabularies of LLaMA
+}
+
+/// Positions the session needs: no more than the work asks for, unless the user does.
+static int64_t contextFor(const RunOptions &options, const ModelInfo &info, size_t prompt) {
+  if (options.context)
+    return options.context;
+  int64_t needed = static_cast<int64_t>(prompt) + options.tokens;
+  return info.context ? std::min(info.context, needed) : needed;
+}
+
+static void report(const Generated &generated, const Session &session, double seconds, bool quiet) {
+  if (generated.ending == Ending::context)
+    note(fmt::format("the context of {} positions is full; stopped after {} new tokens",
+                     session.context(), generated.ids.size()));
+  else if (!quiet)
+    note(fmt::format("{} tokens in {:.2f} s, {:.0f} a second", generated.ids.size(), seconds,
+                     static_cast<double>(generated.ids.size()) / std::max(seconds, 1e-9)));
+}
+
+static int generate(Session &session, const RunOptions &options, std::span<const int32_t> prompt,
+                    const Tokenizer *tokenizer, bool quiet) {
+  const Tokenizer *printing = options.print == "ids" ? nullptr : tokenizer;
+  size_t echoed = options.echo ? 0 : prompt.size();
+  int32_t before = echoed > 0 ? prompt[echoed - 1] : tokenizer ? tokenizer->bos() : 0;
+  Printer printer(printing, before);
+  GenerateOptions generation{
+      .tokens = options.tokens,
+      .sampling = {.temperature = options.temperature, .topP = options.topP, .seed = options.seed}};
+  if (tokenizer)
+    generation.endTokens = {tokenizer->bos(), tokenizer->eos()};
+  bool printed = true;
+  for (size_t i = echoed; printed && i < prompt.size(); ++i)
+    printed = printer.add(prompt[i]);
+  auto begin = std::chrono::steady_clock::now();
+  auto generated =
+      printed ? session.generate(prompt, generation, [&](int32_t id) { return printer.add(id); })
+              : Result<Generated>(Generated{});
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  Status ended = printer.end();
+  if (!ended)
+    return fail(ended.error());
+  if (!generated)
+    return fail(generated.error());
+  report(*generated, session, seconds.count(), quiet);
+  return exitOk;
+}
+
+int run(const Invocation &invocation) {
+  Parser parser(invocation, "Generates text with a model.");
+  parser.addModel();
+  RunOptions options;
+  addRunOptions(parser, options);
+  if (auto code = parser.parse())
+    return *code;
+
+  auto model = parser.load();
+  if (!model)
+    return fail(model.error());
+  // What can be checked before the compilation is.
+  FoundTokenizer tokenizer;
+  auto findTokenizer = [&](int64_t words) -> Status {
+    auto found = loadTokenizer(*model, options.tokenizer, words);
+    if (!found)
+      return found.error();
+    tokenizer = std::move(*found);
+    return {};
+  };
+  if (model->checkpoint)
+    if (Status found = findTokenizer(model->checkpoint->config.vocabulary); !found)
+      return fail(found.error());
+
+  bool quiet = parser.common.quiet;
+  ProgressLine progress(!quiet);
+  CompileOptions compiling = parser.common.compileOptions();
+  compiling.progress = [&](const Progress &step) {
+    progress.update(step.stage, step.done, step.total);
+  };
+  auto compiled = compile(model->source, compiling, model->weights);
+  progress.clear();
+  if (!compiled)
+    return fail(compiled.error());
+  if (!model->checkpoint)
+    if (Status found = findTokenizer(compiled->info().words); !found)
+      return fail(found.error());
+  auto prompt = promptIds(options, tokenizer.tokenizer.get(), tokenizer.whyNone);
+  if (!prompt)
+    return fail(prompt.error());
+  auto session =
+      compiled->session({.context = contextFor(options, compiled->info(), prompt->size()),
+                         .threads = parser.common.threads});
+  if (!session)
+    return fail(session.error());
+  return generate(*session, options, *prompt, tokenizer.tokenizer.get(), quiet);
+}
+
+} // namespace heddle::command

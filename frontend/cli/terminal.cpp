@@ -1,0 +1,99 @@
+#include "frontend/cli/terminal.h"
+
+#include "frontend/cli/command.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace heddle::command {
+
+bool stdoutIsTerminal() { return isatty(STDOUT_FILENO) != 0; }
+bool stderrIsTerminal() { return isatty(STDERR_FILENO) != 0; }
+
+static bool coloured() {
+  static const bool answer = [] {
+    const char *terminal = std::getenv("TERM"), *refused = std::getenv("NO_COLOR");
+    return stdoutIsTerminal() && terminal && std::string_view(terminal) != "dumb" &&
+           !(refused && *refused);
+  }();
+  return answer;
+}
+
+static std::string painted(const char *code, std::string_view text) {
+  if (!coloured())
+    return std::string(text);
+  return std::string("\033[") + code + "m" + std::string(text) + "\033[0m";
+}
+
+std::string bold(std::string_view text) { return painted("1", text); }
+std::string dim(std::string_view text) { return painted("2", text); }
+std::string green(std::string_view text) { return painted("32", text); }
+
+//===-- Progress
+//--------------------------------------------------------------------------------===//
+
+using Clock = std::chrono::steady_clock;
+
+static constexpr char wipeLine[] = "\r\033[K";
+static std::atomic<bool> lineDrawn = false;
+
+ProgressLine::ProgressLine(bool wanted)
+    : wanted(wanted && stderrIsTerminal()), begin(Clock::now()), last(begin) {}
+
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::update(std::string_view what, int64_t done, int64_t total) {
+  using namespace std::chrono_literals;
+  Clock::time_point now = Clock::now();
+  if (!wanted || now - begin < 300ms || now - last < 100ms)
+    return;
+  last = now;
+  std::string line(what);
+  winsize size{};
+  size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+  if (line.size() + 8 > columns)
+    line.resize(columns > 8 ? columns - 8 : 0);
+  if (total > 0)
+    line += " " + std::to_string(done * 100 / total) + " %";
+  std::fprintf(stderr, "%s%s", wipeLine, line.c_str());
+  std::fflush(stderr);
+  drawn = true;
+  lineDrawn = true;
+}
+
+void ProgressLine::clear() {
+  if (!drawn)
+    return;
+  std::fputs(wipeLine, stderr);
+  std::fflush(stderr);
+  drawn = false;
+  lineDrawn = false;
+}
+
+//===-- Interrupts
+//------------------------------------------------------------------------------===//
+
+static std::atomic<const char *> temporaryFile = nullptr;
+
+void removeOnInterrupt(const char *path) { temporaryFile = path; }
+
+static void interrupted(int) {
+  if (const char *path = temporaryFile)
+    unlink(path);
+  if (lineDrawn && write(STDERR_FILENO, wipeLine, sizeof(wipeLine) - 1) < 0) {
+    // Nothing is left to be done about a terminal that is gone.
+  }
+  _exit(exitInterrupted);
+}
+
+void endOnInterrupt() {
+  struct sigaction action = {};
+  action.sa_handler = interrupted;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+} // namespace heddle::command

@@ -1,0 +1,46 @@
+// What depends on whether somebody watches: colour, progress, Ctrl-C.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace heddle::command {
+
+bool stdoutIsTerminal();
+bool stderrIsTerminal();
+
+/// `text` in bold, dim or green where standard output is a terminal that has colours and NO_COLOR
+/// (https://no-color.org) is not set; as it is elsewhere.
+std::string bold(std::string_view text);
+std::string dim(std::string_view text);
+std::string green(std::string_view text);
+
+/// One line on standard error that says how far something long has come, drawn in place. Draws only
+/// on a terminal, nothing for what is over in a moment, and is gone when this object is.
+class ProgressLine {
+public:
+  explicit ProgressLine(bool wanted);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine &) = delete;
+  ProgressLine &operator=(const ProgressLine &) = delete;
+
+  /// "what 42 %"; without a share where `total` is 0.
+  void update(std::string_view what, int64_t done = 0, int64_t total = 0);
+  void clear();
+
+private:
+  bool wanted;
+  bool drawn = false;
+  std::chrono::steady_clock::time_point begin, last;
+};
+
+/// From now on Ctrl-C removes the temporary file being written, if any, wipes the progress line and
+/// ends the process with code 130.
+void endOnInterrupt();
+
+/// Names the temporary file that an interrupt is to remove; null for none. The text must stay.
+void removeOnInterrupt(const char *path);
+
+} // namespace heddle::command
