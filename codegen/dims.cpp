@@ -19,8 +19,10 @@ ArrayRef<Size> DimAnalysis::sizes(Value tensor) const {
 
 Size DimAnalysis::dim(DimKind kind, uint32_t input, uint32_t axis) {
   for (auto [i, dim] : llvm::enumerate(dims))
-    if (dim.kind == kind && dim.input == input && dim.axis == axis)
-      return dimSize(i);
+    if (dim.kind == kind && dim.input == input && dim.axis == axis) {
+      auto alias = aliases.find(i);
+      return alias == aliases.end() ? dimSize(i) : alias->second;
+    }
   dims.push_back({kind, input, axis});
   return dimSize(dims.size() - 1);
 }
@@ -65,22 +67,45 @@ LogicalResult DimAnalysis::set(Operation *op, SmallVector<Size> sizes) {
   return success();
 }
 
-/// The sizes of what `operands` broadcast to; fails where two dynamic dimensions differ.
-static FailureOr<SmallVector<Size>> broadcastSizes(Operation *op, const DimAnalysis &analysis,
-                                                   ValueRange operands) {
+/// The plain tensor dimension that `size` is, if it is one.
+static std::optional<uint32_t> tensorDim(const Size &size, ArrayRef<runtime::Dim> dims) {
+  if (size.size() != 1 || size[0].coefficient != 1 || size[0].factors.size() != 1 ||
+      dims[size[0].factors[0]].kind != DimKind::tensor)
+    return std::nullopt;
+  return size[0].factors[0];
+}
+
+LogicalResult DimAnalysis::unify(Operation *op, const Size &a, const Size &b) {
+  if (a == b)
+    return success();
+  std::optional<uint32_t> first = tensorDim(a, dims), second = tensorDim(b, dims);
+  if (!first && !second)
+    return op->emitOpError("cannot show that dimensions ")
+           << sizeText(a, dims) << " and " << sizeText(b, dims) << " are equal";
+  // The later one takes the value of the earlier, so that aliases never form a circle.
+  bool takeFirst = first && (!second || *first > *second);
+  aliases[takeFirst ? *first : *second] = takeFirst ? b : a;
+  changed = true;
+  return success();
+}
+
+Size DimAnalysis::rowCount(Value sequences) {
+  Rows source = rows(sequences);
+  return dim(source.keys ? DimKind::keys : DimKind::tokens, source.argument);
+}
+
+FailureOr<SmallVector<Size>> DimAnalysis::broadcast(Operation *op, ValueRange operands) {
   SmallVector<Size> result;
   for (Value operand : operands) {
-    ArrayRef<Size> sizes = analysis.sizes(operand);
+    ArrayRef<Size> sizes = this->sizes(operand);
     if (sizes.size() > result.size())
       result.insert(result.begin(), sizes.size() - result.size(), constantSize(1));
     for (auto [i, size] : llvm::enumerate(sizes)) {
       Size &into = result[result.size() - sizes.size() + i];
       if (asConstant(into) == 1)
         into = size;
-      else if (asConstant(size) != 1 && !(into == size))
-        return op->emitOpError("cannot show that dimensions ")
-               << sizeText(into, analysis.table()) << " and " << sizeText(size, analysis.table())
-               << " are equal";
+      else if (asConstant(size) != 1 && failed(unify(op, into, size)))
+        return failure();
     }
   }
   return result;
@@ -88,8 +113,8 @@ static FailureOr<SmallVector<Size>> broadcastSizes(Operation *op, const DimAnaly
 
 LogicalResult DimAnalysis::visit(Operation *op) {
   auto of = [&](Value value) { return SmallVector<Size>(sizes(value)); };
-  auto broadcast = [&](ValueRange operands) -> LogicalResult {
-    auto sizes = broadcastSizes(op, *this, operands);
+  auto setBroadcast = [&](ValueRange operands) -> LogicalResult {
+    auto sizes = broadcast(op, operands);
     return failed(sizes) ? failure() : set(op, *sizes);
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -108,17 +133,33 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         auto lhs = of(matmul.getLhs()), rhs = of(matmul.getRhs());
         bool transposed = matmul.getTransposeRhs();
         Size inner = rhs[rhs.size() - (transposed ? 1 : 2)];
-        if (!(inner == lhs.back()))
-          return LogicalResult(op->emitOpError("cannot show that inner dimensions ")
-                               << sizeText(lhs.back(), dims) << " and " << sizeText(inner, dims)
-                               << " are equal");
+        if (failed(unify(op, lhs.back(), inner)))
+          return failure();
+        for (size_t i = 0; rhs.size() == lhs.size() && i + 2 < lhs.size(); ++i)
+          if (failed(unify(op, lhs[i], rhs[i])))
+            return failure();
         lhs.back() = rhs[rhs.size() - (transposed ? 2 : 1)];
         return set(op, lhs);
       })
-      .Case<GatedMlpOp, UnaryOp, CastOp, ReduceOp, NormOp, RotateOp, SoftmaxOp, GatherHeadsOp>(
+      .Case<GatedMlpOp, UnaryOp, CastOp, ReduceOp, NormOp, SoftmaxOp, GatherHeadsOp>(
           [&](Operation *) { return set(op, of(op->getOperand(0))); })
-      .Case<BinaryOp, SelectOp>([&](Operation *) { return broadcast(op->getOperands()); })
-      .Case([&](MaskOp mask) { return set(op, of(mask.getScores())); })
+      .Case<BinaryOp, SelectOp>([&](Operation *) { return setBroadcast(op->getOperands()); })
+      .Case([&](RotateOp rotate) {
+        auto input = of(rotate.getInput());
+        if (failed(unify(op, input[1], sizes(rotate.getPositions())[0])))
+          return failure();
+        return set(op, input);
+      })
+      .Case([&](MaskOp mask) {
+        auto scores = of(mask.getScores());
+        size_t rank = scores.size();
+        if (mask.getQueries() &&
+            failed(unify(op, scores[rank - 2], rowCount(mask.getQueries()))))
+          return failure();
+        if (mask.getKeys() && failed(unify(op, scores[rank - 1], rowCount(mask.getKeys()))))
+          return failure();
+        return set(op, scores);
+      })
       .Case([&](SplitHeadsOp split) {
         return set(op, {constantSize(split.getHeads()), sizes(split.getInput())[0], {}});
       })
@@ -127,6 +168,9 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         Rows source = rows(append.getRows());
         if (source.keys || !isa<BlockArgument>(append.getRows()))
           return LogicalResult(op->emitOpError("needs rows that are an argument of the function"));
+        for (Value value : {append.getKeys(), append.getValues()})
+          if (failed(unify(op, sizes(value)[1], rowCount(append.getRows()))))
+            return failure();
         Size keys = dim(DimKind::keys, source.argument);
         dim(DimKind::context);
         sequencesOf[append.getKeyRows()] = {source.argument, true};
@@ -169,20 +213,42 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       })
       .Case([&](SliceOp slice) { return set(op, of(slice.getInput())); })
       .Case([&](SelectRowsOp select) {
+        if (failed(unify(op, sizes(select.getInput())[0], rowCount(select.getRows()))))
+          return failure();
         return set(op, {dim(DimKind::outputs, rows(select.getRows()).argument), {}});
       })
-      .Case([&](MapOp map) { return broadcast(map.getInputs()); })
+      .Case([&](MapOp map) -> LogicalResult {
+        auto sizes = broadcast(op, map.getInputs());
+        if (failed(sizes))
+          return failure();
+        // A map that repeats its inputs has dimensions of its own: they are static.
+        SmallVector<Size> result(map.getType().getRank(), constantSize(1));
+        llvm::copy(*sizes, result.end() - sizes->size());
+        return set(op, result);
+      })
       .Case<LinearOp, GatedLinearOp>([&](auto linear) { return set(op, of(linear.getInput())); })
-      .Case([&](AttentionOp attention) { return set(op, of(attention.getQuery())); })
+      .Case([&](AttentionOp attention) {
+        auto query = of(attention.getQuery()), key = of(attention.getKey());
+        if (failed(unify(op, key[1], sizes(attention.getValue())[1])) ||
+            (attention.getQueries() &&
+             failed(unify(op, query[1], rowCount(attention.getQueries())))) ||
+            (attention.getKeys() && failed(unify(op, key[1], rowCount(attention.getKeys())))))
+          return failure();
+        return set(op, query);
+      })
       .Default([&](Operation *) { return op->emitOpError("has no place in a graph"); });
 }
 
 FailureOr<DimAnalysis> DimAnalysis::run(func::FuncOp function) {
   DimAnalysis analysis;
-  analysis.visitArguments(function);
-  for (Operation &op : function.getBody().front().without_terminator())
-    if (failed(analysis.visit(&op)))
-      return failure();
+  // Each round takes the aliases of the one before into account, until there are no new ones.
+  do {
+    analysis.changed = false;
+    analysis.visitArguments(function);
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (failed(analysis.visit(&op)))
+        return failure();
+  } while (analysis.changed);
   return analysis;
 }
 

@@ -38,8 +38,14 @@ private:
   mlir::LogicalResult visit(mlir::Operation *op);
   void visitArguments(mlir::func::FuncOp function);
   mlir::LogicalResult set(mlir::Operation *op, llvm::SmallVector<Size> sizes);
+  mlir::LogicalResult unify(mlir::Operation *op, const Size &a, const Size &b);
+  mlir::FailureOr<llvm::SmallVector<Size>> broadcast(mlir::Operation *op,
+                                                     mlir::ValueRange operands);
+  Size rowCount(mlir::Value sequences);
 
   std::vector<runtime::Dim> dims;
+  llvm::DenseMap<uint32_t, Size> aliases; ///< of dimensions of tensor arguments
+  bool changed = false;                   ///< whether this round found a new alias
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Size>> sizesOf;
   llvm::DenseMap<mlir::Value, Rows> sequencesOf;
 };

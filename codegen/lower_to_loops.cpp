@@ -40,7 +40,8 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
     OpBuilder builder(forward);
     auto program = ProgramOp::create(builder, forward.getLoc(), phase.getValue(),
                                      forward.getFunctionType(), builder.getStrArrayAttr({}),
-                                     builder.getArrayAttr({}), builder.getArrayAttr({}));
+                                     builder.getArrayAttr({}), builder.getArrayAttr({}),
+                                     builder.getArrayAttr({}));
     Lowering lowering(module, program.getBody().emplaceBlock(), context);
     for (Operation &op : forward.getBody().front().without_terminator()) {
       if (views.isView(&op) || isa<WeightOp, ConstantOp>(op))
@@ -101,16 +102,23 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
     }
     program.setSlotsAttr(builder.getArrayAttr(slots));
 
-    SmallVector<Attribute> outputs;
-    for (Value result : forward.getBody().front().getTerminator()->getOperands()) {
-      if (!isa<RankedTensorType>(result.getType()))
-        continue;
-      std::vector<std::string> shape;
-      for (const Size &size : context.dims.sizes(result))
-        shape.push_back(text(size));
-      outputs.push_back(builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(shape)));
-    }
-    program.setOutputsAttr(builder.getArrayAttr(outputs));
+    auto shapes = [&](ValueRange values, bool tensorsOnly) {
+      SmallVector<Attribute> all;
+      for (Value value : values) {
+        bool isTensor = isa<RankedTensorType>(value.getType());
+        if (!isTensor && tensorsOnly)
+          continue;
+        std::vector<std::string> shape;
+        if (isTensor)
+          for (const Size &size : context.dims.sizes(value))
+            shape.push_back(text(size));
+        all.push_back(builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(shape)));
+      }
+      return builder.getArrayAttr(all);
+    };
+    program.setInputsAttr(shapes(forward.getArguments(), false));
+    program.setOutputsAttr(
+        shapes(forward.getBody().front().getTerminator()->getOperands(), true));
   }
 };
 

@@ -71,15 +71,20 @@ private:
     return *size;
   }
 
-  /// The dimension `kind` of argument `input`; in the table or added to it.
-  Size dim(runtime::DimKind kind, uint32_t input, uint32_t axis) {
-    for (size_t i = 0; i < program.dims.size(); ++i) {
-      const runtime::Dim &known = program.dims[i];
-      if (known.kind == kind && known.input == input && known.axis == axis)
-        return dimSize(i);
+  /// Entry `index` of a list of shapes.
+  Result<std::vector<Size>> shape(ArrayAttr shapes, size_t index) {
+    auto texts = index < shapes.size() ? dyn_cast<ArrayAttr>(shapes[index]) : ArrayAttr();
+    if (!texts)
+      return wrong("does not describe the shapes of its arguments and results");
+    std::vector<Size> extents;
+    for (Attribute attribute : texts) {
+      auto text = dyn_cast<StringAttr>(attribute);
+      auto extent = size(text ? text.getValue() : "?");
+      if (!extent)
+        return extent.error();
+      extents.push_back(*extent);
     }
-    program.dims.push_back({kind, input, axis});
-    return dimSize(program.dims.size() - 1);
+    return extents;
   }
 
   Status readSignature() {
@@ -101,11 +106,10 @@ private:
         if (!element)
           return wrong("has an argument of a type that no kernel takes");
         described.type = *element;
-        bool rows = i + 1 < type.getNumInputs() && isa<SequencesType>(type.getInput(i + 1));
-        for (auto [axis, known] : llvm::enumerate(tensor.getShape()))
-          described.shape.push_back(known != ShapedType::kDynamic ? constantSize(known)
-                                    : axis == 0 && rows ? dim(runtime::DimKind::tokens, i + 1, 0)
-                                                        : dim(runtime::DimKind::tensor, i, axis));
+        auto extents = shape(op.getInputs(), i);
+        if (!extents)
+          return extents.error();
+        described.shape = *extents;
       }
       program.inputs.push_back(described);
     }
@@ -116,17 +120,11 @@ private:
         continue;
       runtime::Output output;
       auto element = elementType(tensor.getElementType());
-      if (!element || index >= op.getOutputs().size())
-        return wrong("does not describe its results");
+      auto extents = shape(op.getOutputs(), index++);
+      if (!element || !extents)
+        return extents ? wrong("has a result of a type that no kernel gives") : extents.error();
       output.type = *element;
-      auto shape = dyn_cast<ArrayAttr>(op.getOutputs()[index++]);
-      for (auto text : shape ? shape.getAsValueRange<StringAttr>()
-                             : ArrayAttr().getAsValueRange<StringAttr>()) {
-        auto extent = size(text);
-        if (!extent)
-          return extent.error();
-        output.shape.push_back(*extent);
-      }
+      output.shape = *extents;
       program.outputs.push_back(output);
     }
     return {};

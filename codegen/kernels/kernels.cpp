@@ -13,6 +13,7 @@ void registerKernels(mlir::DialectRegistry &registry) {
   registry.addExtension(+[](mlir::MLIRContext *context, ir::HeddleDialect *) {
     attachMapKernels(context);
     attachLinearKernels(context);
+    attachMatmulKernels(context);
   });
 }
 

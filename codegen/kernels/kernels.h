@@ -7,5 +7,6 @@ namespace heddle::codegen {
 
 void attachMapKernels(mlir::MLIRContext *context);
 void attachLinearKernels(mlir::MLIRContext *context);
+void attachMatmulKernels(mlir::MLIRContext *context);
 
 } // namespace heddle::codegen

@@ -45,6 +45,11 @@ struct Step {
       return {vector};
     return halves(e, e.bitcast(vector, e.vec(e.i32())));
   }
+  /// `vector` with the bits outside of `seen` cleared.
+  Value keep(Value vector, Value seen) {
+    Value bits = arith::AndIOp::create(e.b, e.loc, e.bitcast(vector, e.vec(e.i32())), seen);
+    return e.bitcast(bits, cast<VectorType>(vector.getType()));
+  }
   Value multiply(const Factors &a, const Factors &b, Value sum) {
     if (bf16 && target.bf16Dot)
       return x86vector::DotBF16Op::create(e.b, e.loc, sum.getType(), sum, a[0], b[0]);
@@ -64,14 +69,19 @@ SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile 
     sums.assign(tile.rows * tile.columns, e.splat(0));
   auto once = [&](Value k, ValueRange carried) {
     SmallVector<Value> next(carried);
+    SmallVector<Value> vectors;
     SmallVector<Factors> right;
-    for (int64_t column = 0; column < tile.columns; ++column)
-      right.push_back(step.right(tile.right(column, k)));
+    for (int64_t column = 0; column < tile.columns; ++column) {
+      vectors.push_back(tile.right(column, k));
+      right.push_back(step.right(vectors.back()));
+    }
     for (int64_t row = 0; row < tile.rows; ++row) {
       Factors left = step.left(tile.left(row, k));
+      Value seen = tile.seen ? e.broadcast(tile.seen(row, k)) : Value();
       for (int64_t column = 0; column < tile.columns; ++column) {
         Value &sum = next[row * tile.columns + column];
-        sum = step.multiply(left, right[column], sum);
+        sum = step.multiply(
+            left, seen ? step.right(step.keep(vectors[column], seen)) : right[column], sum);
       }
     }
     return next;

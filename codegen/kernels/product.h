@@ -18,6 +18,8 @@ struct ProductTile {
   std::function<mlir::Value(int64_t row, mlir::Value step)> left;
   /// Vector `column` at `step`: 16 x f32, or 16 pairs of bf16.
   std::function<mlir::Value(int64_t column, mlir::Value step)> right;
+  /// If set: the bits (i32) of the right side that `row` may see at `step`; the others count as 0.
+  std::function<mlir::Value(int64_t row, mlir::Value step)> seen;
 };
 
 /// Emits the loop over steps [0, `steps`) and returns the accumulators, row by row. They start at

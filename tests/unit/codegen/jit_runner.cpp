@@ -17,12 +17,12 @@
 
 namespace heddle::test {
 
-namespace {
-
 uint16_t toBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
+
+namespace {
 
 float fromBf16(uint16_t half) { return std::bit_cast<float>(uint32_t(half) << 16); }
 

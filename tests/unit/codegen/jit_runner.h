@@ -10,6 +10,9 @@
 
 namespace heddle::test {
 
+/// A float that is no NaN in bf16, nearest even.
+uint16_t toBf16(float value);
+
 /// A weight for a test, row-major f32; stored in bf16 where the text says so.
 using Weights = std::map<std::string, std::vector<float>>;
 
