@@ -153,8 +153,7 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       .Case([&](MaskOp mask) {
         auto scores = of(mask.getScores());
         size_t rank = scores.size();
-        if (mask.getQueries() &&
-            failed(unify(op, scores[rank - 2], rowCount(mask.getQueries()))))
+        if (mask.getQueries() && failed(unify(op, scores[rank - 2], rowCount(mask.getQueries()))))
           return failure();
         if (mask.getKeys() && failed(unify(op, scores[rank - 1], rowCount(mask.getKeys()))))
           return failure();
@@ -163,7 +162,9 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       .Case([&](SplitHeadsOp split) {
         return set(op, {constantSize(split.getHeads()), sizes(split.getInput())[0], {}});
       })
-      .Case([&](MergeHeadsOp merge) { return set(op, {sizes(merge.getInput())[1], {}}); })
+      .Case([&](MergeHeadsOp merge) {
+        return set(op, {sizes(merge.getInput())[1], {}});
+      })
       .Case([&](CacheAppendOp append) {
         Rows source = rows(append.getRows());
         if (source.keys || !isa<BlockArgument>(append.getRows()))

@@ -38,10 +38,10 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
         *dims, views};
 
     OpBuilder builder(forward);
-    auto program = ProgramOp::create(builder, forward.getLoc(), phase.getValue(),
-                                     forward.getFunctionType(), builder.getStrArrayAttr({}),
-                                     builder.getArrayAttr({}), builder.getArrayAttr({}),
-                                     builder.getArrayAttr({}));
+    auto program =
+        ProgramOp::create(builder, forward.getLoc(), phase.getValue(), forward.getFunctionType(),
+                          builder.getStrArrayAttr({}), builder.getArrayAttr({}),
+                          builder.getArrayAttr({}), builder.getArrayAttr({}));
     Lowering lowering(module, program.getBody().emplaceBlock(), context);
     for (Operation &op : forward.getBody().front().without_terminator()) {
       if (views.isView(&op) || isa<WeightOp, ConstantOp>(op))
@@ -117,8 +117,7 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
       return builder.getArrayAttr(all);
     };
     program.setInputsAttr(shapes(forward.getArguments(), false));
-    program.setOutputsAttr(
-        shapes(forward.getBody().front().getTerminator()->getOperands(), true));
+    program.setOutputsAttr(shapes(forward.getBody().front().getTerminator()->getOperands(), true));
   }
 };
 

@@ -30,8 +30,8 @@ public:
       batches.push_back(size);
   }
 
-  /// Elements of the panels of one batch, at most: columns and depth are rounded up by a panel and a
-  /// pair.
+  /// Elements of the panels of one batch, at most: columns and depth are rounded up by a panel and
+  /// a pair.
   Size panelElements() const {
     return (columns + constantSize(lanes)) * (depth + constantSize(bf16 ? 1 : 0));
   }
@@ -61,8 +61,8 @@ public:
           Value column = e.add(first, lane);
           Value inside =
               arith::AndIOp::create(e.b, e.loc, e.less(column, allColumns), e.less(k, allDepth));
-          Value at = e.add(
-              base, e.add(e.mul(e.add(e.mul(e.div(k, group), lanes), lane), group), e.rem(k, group)));
+          Value at = e.add(base, e.add(e.mul(e.add(e.mul(e.div(k, group), lanes), lane), group),
+                                       e.rem(k, group)));
           e.when(
               inside,
               [&] {
@@ -184,7 +184,8 @@ private:
         store(e, sums[i * width + j], rowIndices[i], e.mul(e.add(panel, j), lanes));
   }
 
-  /// The last k where their number is odd: its partner in the panel is 0, in the row it is not read.
+  /// The last k where their number is odd: its partner in the panel is 0, in the row it is not
+  /// read.
   SmallVector<Value> emitOddStep(Emit &e, ProductTile tile, ArrayRef<Value> rows, Value steps,
                                  ValueRange sums) {
     auto right = tile.right;
