@@ -39,6 +39,7 @@ struct WeightProgress {
   int64_t done = 0;      ///< bytes
   int64_t total = 0;
 };
+/// Called on the binding thread; it must not call the store.
 using WeightProgressFn = std::function<void(const WeightProgress &)>;
 
 /// Reads a parameter's values piece by piece without preparing it: for the reference, which
