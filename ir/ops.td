@@ -17,11 +17,16 @@ class Heddle_GraphOp<string mnemonic, list<Trait> traits = []>
     : Heddle_Op<mnemonic, traits # [Pure, InferTypeOpAdaptor]>;
 
 def Heddle_Float : AnyTypeOf<[F32, BF16]>;
-def Heddle_FloatTensor : RankedTensorOf<[F32, BF16]>;
-def Heddle_F32Tensor : RankedTensorOf<[F32]>;
-def Heddle_AnyTensor : RankedTensorOf<[F32, BF16, I32, I1, F64]>;
-def Heddle_IdTensor : RankedTensorOf<[I32]>;
-def Heddle_MaskTensor : RankedTensorOf<[I1]>;
+// A tensor of some element types, in the words that errors use for it.
+class Heddle_TensorOf<list<Type> elements, string words>
+    : Type<RankedTensorOf<elements>.predicate, words, "::mlir::RankedTensorType">;
+
+def Heddle_FloatTensor : Heddle_TensorOf<[F32, BF16], "a tensor of f32 or bf16">;
+def Heddle_F32Tensor : Heddle_TensorOf<[F32], "a tensor of f32">;
+def Heddle_F64Tensor : Heddle_TensorOf<[F64], "a tensor of f64">;
+def Heddle_AnyTensor : Heddle_TensorOf<[F32, BF16, I32, I1, F64], "a tensor of f32, bf16, i32, i1 or f64">;
+def Heddle_IdTensor : Heddle_TensorOf<[I32], "a tensor of i32">;
+def Heddle_MaskTensor : Heddle_TensorOf<[I1], "a tensor of i1">;
 
 //===-- Weights, constants, positions -----------------------------------------------------------===//
 
@@ -284,7 +289,7 @@ def Heddle_RotateOp : Heddle_GraphOp<"rotate"> {
     ```
   }];
   let arguments = (ins Heddle_PairingAttr:$pairing, Heddle_F32Tensor:$input,
-                       Heddle_IdTensor:$positions, Optional<RankedTensorOf<[F64]>>:$frequencies,
+                       Heddle_IdTensor:$positions, Optional<Heddle_F64Tensor>:$frequencies,
                        OptionalAttr<F64Attr>:$base, OptionalAttr<I64Attr>:$dims,
                        DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
   let results = (outs Heddle_F32Tensor:$result);

@@ -101,6 +101,9 @@ LogicalResult EmbedOp::inferReturnTypes(MLIRContext *context, MaybeLocation loca
   if (table.getRank() != 2 || ids.getRank() != 1)
     return fail(location, "embed: needs a table [rows, width] and ids [tokens], found ",
                 describe(table), " and ", describe(ids));
+  if (!table.hasStaticShape())
+    return fail(location, "embed: needs a table of static size, so that ids can be checked, found ",
+                describe(table));
   types.push_back(
       RankedTensorType::get({ids.getDimSize(0), table.getDimSize(1)}, Float32Type::get(context)));
   return success();

@@ -57,19 +57,26 @@ Type GraphState::type(ElementType element) {
   llvm_unreachable("every element type is handled");
 }
 
-//===-- Errors
-//----------------------------------------------------------------------------------===//
+//===-- Errors --------------------------------------------------------------------------------===//
 
 void GraphState::report(const Where &where, const Twine &message) {
   errorList.push_back(
       (Twine(where.file_name()) + ":" + Twine(where.line()) + ": " + message).str());
 }
 
+/// "'heddle.mask' op operand #1 must be" is "mask: operand #1 must be" to users of the builder.
+static std::string inBuilderWords(llvm::StringRef message) {
+  if (!message.consume_front("'heddle."))
+    return message.str();
+  auto [name, rest] = message.split("' op ");
+  return (name + ": " + rest).str();
+}
+
 bool GraphState::checked(const Where &where, llvm::function_ref<LogicalResult()> action) {
   size_t before = errorList.size();
   ScopedDiagnosticHandler handler(&mlirContext, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      report(where, diagnostic.str());
+      report(where, inBuilderWords(diagnostic.str()));
     return success();
   });
   if (succeeded(action()))
@@ -92,8 +99,7 @@ Status GraphState::check() const {
   return dataError(std::move(all));
 }
 
-//===-- Operations
-//------------------------------------------------------------------------------===//
+//===-- Operations ----------------------------------------------------------------------------===//
 
 std::string GraphState::uniqueId(llvm::StringRef role) {
   bool isWhole = role.consume_front("@");
@@ -172,8 +178,7 @@ Value GraphState::weight(const std::string &name, llvm::ArrayRef<int64_t> shape,
   return entry->second.value = Access::make<Value>(this, op.getResult());
 }
 
-//===-- The function
-//----------------------------------------------------------------------------===//
+//===-- The function --------------------------------------------------------------------------===//
 
 Value GraphState::addArgument(Type type, const Where &where, llvm::StringRef name) {
   argumentNames.resize(function.getBody().getNumArguments());
