@@ -8,8 +8,7 @@
 
 namespace heddle {
 
-//===-- Elementwise
-//-----------------------------------------------------------------------------===//
+//===-- Elementwise ---------------------------------------------------------------------------===//
 
 /// Elementwise functions of one tensor. f32 except `logicalNot`.
 enum class Unary {
@@ -63,8 +62,7 @@ Value select(Value condition, Operand yes, Operand no, Where where = Where::curr
 /// The same values in another element type: i32 or i1 to f32, f32 to bf16 and back.
 Value cast(Value x, ElementType type, Where where = Where::current());
 
-//===-- Products
-//--------------------------------------------------------------------------------===//
+//===-- Products ------------------------------------------------------------------------------===//
 
 /// How the right side of a product lies in memory.
 enum class Orientation {
@@ -90,8 +88,7 @@ Value linear(Value x, Value weight, LinearOptions options = {}, Where where = Wh
 Value gatedMlp(Value x, Value gate, Value up, Value down, Unary activation = Unary::silu,
                Where where = Where::current());
 
-//===-- Rows
-//------------------------------------------------------------------------------------===//
+//===-- Rows ----------------------------------------------------------------------------------===//
 
 /// The position of every row in its own sequence: `[tokens]`, i32.
 Value positions(Rows rows, Where where = Where::current());
@@ -103,8 +100,7 @@ Value embed(Value table, Value ids, Where where = Where::current());
 /// of every sequence, or all.
 Value selectRows(Value x, Rows rows, Where where = Where::current());
 
-//===-- Norms and reductions
-//--------------------------------------------------------------------===//
+//===-- Norms and reductions ------------------------------------------------------------------===//
 
 /// x / sqrt(mean(x^2) + epsilon) * weight along the last dimension
 /// (https://arxiv.org/abs/1910.07467). `weight` is `[width]`, or none.
@@ -124,8 +120,7 @@ Value reduceMin(Value x, int64_t axis = -1, Where where = Where::current());
 /// exp(x - max) / sum along `axis` (-1: the last); 0 where everything is masked.
 Value softmax(Value x, int64_t axis = -1, Where where = Where::current());
 
-//===-- Heads and attention
-//---------------------------------------------------------------------===//
+//===-- Heads and attention -------------------------------------------------------------------===//
 
 /// `[tokens, heads * d] -> [heads, tokens, d]`.
 Value splitHeads(Value x, int64_t heads, Where where = Where::current());
@@ -187,8 +182,7 @@ struct AttentionOptions {
 /// operations above: `[tokens, heads * dv]`.
 Value attention(const AttentionOptions &options, Where where = Where::current());
 
-//===-- Shapes
-//----------------------------------------------------------------------------------===//
+//===-- Shapes --------------------------------------------------------------------------------===//
 
 /// Dimension i of the result is dimension `permutation[i]` of `x`.
 Value transpose(Value x, const std::vector<int64_t> &permutation, Where where = Where::current());

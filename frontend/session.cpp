@@ -43,8 +43,7 @@ struct SessionState {
   void passGiven(std::span<const Prompt> prompts);
 };
 
-//===-- Creation
-//--------------------------------------------------------------------------------===//
+//===-- Creation ------------------------------------------------------------------------------===//
 
 static Result<int64_t> contextOf(const ModelState &model, int64_t asked) {
   int64_t context = asked ? asked : model.info.context ? model.info.context : 2048;
@@ -92,20 +91,19 @@ Result<Session> SessionState::create(std::shared_ptr<const ModelState> model,
   return Session(std::move(state));
 }
 
-//===-- Calls
-//-----------------------------------------------------------------------------------===//
+//===-- Calls ---------------------------------------------------------------------------------===//
 
 Status SessionState::check(std::span<const Prompt> prompts) const {
   if (prompts.empty())
     return usageError("needs at least one sequence");
-  std::vector<bool> seen(lengths.size());
-  for (const Prompt &prompt : prompts) {
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const Prompt &prompt = prompts[i];
     if (prompt.slot < 0 || prompt.slot >= slots())
       return usageError("slot " + std::to_string(prompt.slot) + " of a session with " +
                         std::to_string(slots()));
-    if (seen[size_t(prompt.slot)])
+    auto others = prompts.first(i);
+    if (std::ranges::find(others, prompt.slot, &Prompt::slot) != others.end())
       return usageError("slot " + std::to_string(prompt.slot) + " comes twice in one call");
-    seen[size_t(prompt.slot)] = true;
     if (prompt.ids.empty())
       return usageError("needs at least one token");
     int64_t past = cache ? length(prompt.slot) : 0;
@@ -208,8 +206,7 @@ Result<Logits> SessionState::feed(std::span<const Prompt> prompts, LogitsOf want
 
 } // namespace detail
 
-//===-- Models
-//----------------------------------------------------------------------------------===//
+//===-- Models --------------------------------------------------------------------------------===//
 
 const ModelInfo &Model::info() const { return state->info; }
 const std::vector<ModelInput> &Model::inputs() const { return state->inputs; }
@@ -220,8 +217,7 @@ std::shared_ptr<const runtime::ProgramSet> Model::programs() const {
   return {state, state->programs.get()}; // keeps code and weights too
 }
 
-//===-- Sessions
-//--------------------------------------------------------------------------------===//
+//===-- Sessions ------------------------------------------------------------------------------===//
 
 Session::Session(std::unique_ptr<detail::SessionState> state) : state(std::move(state)) {}
 Session::Session(Session &&) noexcept = default;

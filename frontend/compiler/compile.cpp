@@ -12,8 +12,7 @@ namespace heddle {
 
 using namespace detail;
 
-//===-- Sources
-//---------------------------------------------------------------------------------===//
+//===-- Sources -------------------------------------------------------------------------------===//
 
 Result<std::string> detail::textWithPlaces(const Graph &graph) {
   GraphState &state = Access::state(graph);
@@ -35,8 +34,7 @@ ModelSource ModelSource::fromText(std::string text, std::string name) {
   return ModelSource(std::move(text), std::move(name));
 }
 
-//===-- Text
-//------------------------------------------------------------------------------------===//
+//===-- Text ----------------------------------------------------------------------------------===//
 
 Result<std::string> show(const ModelSource &source, Level level, Phase phase,
                          const CompileOptions &options) {
@@ -58,8 +56,7 @@ Result<std::string> show(const ModelSource &source, Level level, Phase phase,
   return text;
 }
 
-//===-- Compilation
-//-----------------------------------------------------------------------------===//
+//===-- Compilation ---------------------------------------------------------------------------===//
 
 namespace {
 

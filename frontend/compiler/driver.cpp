@@ -15,8 +15,7 @@ using namespace mlir;
 
 namespace heddle::detail {
 
-//===-- The stages
-//------------------------------------------------------------------------------===//
+//===-- The stages ----------------------------------------------------------------------------===//
 
 llvm::ArrayRef<LevelStage> levelStages() {
   static constexpr LevelStage table[] = {
@@ -53,8 +52,7 @@ Level levelOf(ModuleOp module) {
   return fused ? Level::fused : Level::graph;
 }
 
-//===-- Options and errors
-//----------------------------------------------------------------------===//
+//===-- Options and errors --------------------------------------------------------------------===//
 
 Result<Choices> choose(const CompileOptions &options) {
   std::string why;
@@ -90,8 +88,7 @@ CollectErrors::CollectErrors(MLIRContext *context)
         return success();
       }) {}
 
-//===-- The driver
-//------------------------------------------------------------------------------===//
+//===-- The driver ----------------------------------------------------------------------------===//
 
 /// A context for one compilation.
 static std::shared_ptr<MLIRContext> makeContext() {

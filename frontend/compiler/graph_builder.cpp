@@ -7,8 +7,7 @@ using namespace heddle::detail;
 
 namespace heddle {
 
-//===-- Values
-//----------------------------------------------------------------------------------===//
+//===-- Values --------------------------------------------------------------------------------===//
 
 std::vector<int64_t> Value::shape() const {
   if (!handle.value)
@@ -33,8 +32,7 @@ Value Value::named(std::string_view role) const {
   return *this;
 }
 
-//===-- Scopes
-//----------------------------------------------------------------------------------===//
+//===-- Scopes --------------------------------------------------------------------------------===//
 
 Scope::Scope(GraphState *graph, std::string name)
     : graph(graph), prefix(std::make_shared<const std::string>(std::move(name))) {
@@ -77,8 +75,7 @@ Scope scopeWithin(const Value &value, std::string_view name) {
   return Access::scope(graph, joined(graph ? graph->scopeName() : std::string_view(), name));
 }
 
-//===-- Graphs
-//----------------------------------------------------------------------------------===//
+//===-- Graphs --------------------------------------------------------------------------------===//
 
 Graph::Graph(std::string_view name, GraphOptions options, Where where)
     : state(std::make_unique<GraphState>(name, options, where)) {}

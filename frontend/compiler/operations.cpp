@@ -106,8 +106,7 @@ static_assert(int(Binary::logicalOr) == int(ir::BinaryKind::Or) &&
 
 } // namespace
 
-//===-- Elementwise
-//-----------------------------------------------------------------------------===//
+//===-- Elementwise ---------------------------------------------------------------------------===//
 
 Value unary(Unary function, Value x, Where where) {
   auto kind = ir::UnaryKind(int(function));
@@ -169,8 +168,7 @@ Value cast(Value x, ElementType type, Where where) {
   return call.make<ir::CastOp>(properties);
 }
 
-//===-- Products
-//--------------------------------------------------------------------------------===//
+//===-- Products ------------------------------------------------------------------------------===//
 
 Value matmul(Value left, Value right, Orientation orientation, Where where) {
   Call call("matmul", where);
@@ -200,8 +198,7 @@ Value gatedMlp(Value x, Value gate, Value up, Value down, Unary activation, Wher
   return call.make<ir::GatedMlpOp>(properties);
 }
 
-//===-- Rows
-//------------------------------------------------------------------------------------===//
+//===-- Rows ----------------------------------------------------------------------------------===//
 
 Value positions(Rows rows, Where where) {
   return Call("positions", where).with(rows).make<ir::PositionsOp>({});
@@ -230,8 +227,7 @@ CachedKeys Cache::append(int64_t layer, Value keys, Value values, Rows rows, Whe
           Access::make<Rows>(call.graph, result(3))};
 }
 
-//===-- Norms and reductions
-//--------------------------------------------------------------------===//
+//===-- Norms and reductions ------------------------------------------------------------------===//
 
 static Value norm(ir::NormKind kind, llvm::StringRef name, Value x, Value weight, Value bias,
                   double epsilon, Where where) {
@@ -284,8 +280,7 @@ Value softmax(Value x, int64_t axis, Where where) {
   return call.make<ir::SoftmaxOp>(properties);
 }
 
-//===-- Heads
-//-----------------------------------------------------------------------------------===//
+//===-- Heads ---------------------------------------------------------------------------------===//
 
 Value splitHeads(Value x, int64_t heads, Where where) {
   Call call("split_heads", where);
@@ -342,8 +337,7 @@ Value mask(Value scores, const MaskOptions &options, Where where) {
   return call.make<ir::MaskOp>(properties);
 }
 
-//===-- Shapes
-//----------------------------------------------------------------------------------===//
+//===-- Shapes --------------------------------------------------------------------------------===//
 
 Value transpose(Value x, const std::vector<int64_t> &permutation, Where where) {
   Call call("transpose", where);

@@ -57,8 +57,7 @@ TEST(Trained, theOracleWritesTheKnownText) {
   EXPECT_EQ(contentOf(expected).substr(0, text->size()), *text);
 }
 
-//===-- GPT-2
-//-----------------------------------------------------------------------------------===//
+//===-- GPT-2 ---------------------------------------------------------------------------------===//
 
 /// Our name of a tensor of a published GPT-2.
 std::string gpt2Name(const std::string &published) {
@@ -127,8 +126,7 @@ TEST(Trained, theOracleRunsGpt2) {
   EXPECT_EQ(found, run.expected);
 }
 
-//===-- LLaMA in bf16
-//---------------------------------------------------------------------------===//
+//===-- LLaMA in bf16 -------------------------------------------------------------------------===//
 
 /// Our name of a tensor of a LLaMA published for the transformers library.
 std::string llamaName(const std::string &published) {
