@@ -92,7 +92,7 @@ func.func @wrong(%c: tensor<3xi1>, %x: tensor<4xf32>) {
 // -----
 
 func.func @wrong(%c: tensor<?xf32>, %x: tensor<?xf32>) {
-  // expected-error@+1 {{operand #0 must be ranked tensor of 1-bit signless integer values}}
+  // expected-error@+1 {{operand #0 must be a tensor of i1}}
   %r = heddle.select %c, %x, %x : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   return
 }

@@ -57,7 +57,7 @@ func.func @wrong(%a: tensor<?x4xf32>, %b: tensor<4x8xf32>) {
 // -----
 
 func.func @wrong(%a: tensor<?x4xi32>, %b: tensor<4x8xf32>) {
-  // expected-error@+1 {{operand #0 must be ranked tensor of 32-bit float or bfloat16 type values}}
+  // expected-error@+1 {{operand #0 must be a tensor of f32 or bf16}}
   %r = heddle.matmul %a, %b : (tensor<?x4xi32>, tensor<4x8xf32>) -> tensor<?x8xf32>
   return
 }

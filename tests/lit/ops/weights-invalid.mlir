@@ -21,7 +21,7 @@ func.func @wrong(%t: tensor<8x4xf32>, %i: tensor<?x?xi32>) {
 // -----
 
 func.func @wrong(%t: tensor<8x4xf32>, %i: tensor<?xf32>) {
-  // expected-error@+1 {{operand #1 must be ranked tensor of 32-bit signless integer values}}
+  // expected-error@+1 {{operand #1 must be a tensor of i32}}
   %r = heddle.embed %t, %i : (tensor<8x4xf32>, tensor<?xf32>) -> tensor<?x4xf32>
   return
 }
