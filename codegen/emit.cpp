@@ -168,6 +168,11 @@ Value Emit::maxLanes(Value vector) {
     return arith::MaximumFOp::create(b, loc, x, y);
   });
 }
+Value Emit::minLanes(Value vector) {
+  return foldLanes(*this, vector, [&](Value x, Value y) -> Value {
+    return arith::MinimumFOp::create(b, loc, x, y);
+  });
+}
 
 /// The type of `like` with another element type.
 static Type withElement(Type like, Type element) {

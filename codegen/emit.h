@@ -74,9 +74,11 @@ public:
   mlir::Value broadcast(mlir::Value scalar, int64_t width = lanes);
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value bitcast(mlir::Value vector, mlir::VectorType type);
-  /// Sum, maximum over the lanes in a fixed tree, so that every path through the code rounds alike.
+  /// Sum, maximum, minimum over the lanes in a fixed tree, so that every path through the code
+  /// rounds alike.
   mlir::Value sumLanes(mlir::Value vector);
   mlir::Value maxLanes(mlir::Value vector);
+  mlir::Value minLanes(mlir::Value vector);
   /// f32 to bf16, nearest even, subnormals and NaN kept: by integers, since the native instruction
   /// flushes subnormals. Works on scalars and vectors of any shape.
   mlir::Value toBf16(mlir::Value value);
