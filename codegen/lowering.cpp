@@ -125,6 +125,8 @@ FailureOr<Attribute> Lowering::resolve(Operation *op, Ref ref) const {
     return rowsOf("sequences", "sequences");
   case Ref::rows:
     return rowsOf("rows", "key_rows");
+  case Ref::keyRows:
+    return rowsOf("key_rows", "key_rows");
   case Ref::outputRows:
     return rowsOf("output_rows", "output_rows");
   case Ref::cacheKeys:

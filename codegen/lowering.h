@@ -21,6 +21,7 @@ struct Ref {
     sequences,  ///< `Sequence` records of operand `index` (of type !heddle.sequences), i32
                 ///< quadruples
     rows,       ///< `Row` records of operand `index`, token rows or key view, i32 pairs
+    keyRows,    ///< `Row` records of the key view of the tokens that operand `index` describes
     outputRows, ///< indices of the wanted rows of operand `index`, i32
     cacheKeys, ///< keys of the layer that cache_append made: operand `index` is one of its results,
                ///< or the operation is the cache_append itself

@@ -47,15 +47,6 @@ void elementwiseToMap(Operation *op) {
   op->erase();
 }
 
-void copyToMap(Operation *op) {
-  OpBuilder builder(op);
-  MapOp map = buildMap(builder, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
-                       [](OpBuilder &, ValueRange scalars) { return scalars[0]; });
-  takeName(op, map);
-  op->replaceAllUsesWith(map);
-  op->erase();
-}
-
 /// A product with a weight is a linear whose region passes the product on.
 void matmulToLinear(MatmulOp op) {
   OpBuilder builder(op);
@@ -75,8 +66,6 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (isElementwise(&op))
         elementwiseToMap(&op);
-      else if (isa<ExpandOp>(op))
-        copyToMap(&op);
       else if (auto matmul = dyn_cast<MatmulOp>(op); matmul &&
                                                      matmul.getRhs().getDefiningOp<WeightOp>() &&
                                                      matmul.getRhs().getType().getRank() == 2)

@@ -14,6 +14,14 @@ void registerKernels(mlir::DialectRegistry &registry) {
     attachMapKernels(context);
     attachLinearKernels(context);
     attachMatmulKernels(context);
+    attachNormKernels(context);
+    attachReduceKernels(context);
+    attachSoftmaxKernels(context);
+    attachCopyKernels(context);
+    attachRowKernels(context);
+    attachMaskKernels(context);
+    attachRotateKernels(context);
+    attachCacheKernels(context);
   });
 }
 

@@ -8,5 +8,13 @@ namespace heddle::codegen {
 void attachMapKernels(mlir::MLIRContext *context);
 void attachLinearKernels(mlir::MLIRContext *context);
 void attachMatmulKernels(mlir::MLIRContext *context);
+void attachNormKernels(mlir::MLIRContext *context);
+void attachReduceKernels(mlir::MLIRContext *context);
+void attachSoftmaxKernels(mlir::MLIRContext *context);
+void attachCopyKernels(mlir::MLIRContext *context);
+void attachRowKernels(mlir::MLIRContext *context);
+void attachMaskKernels(mlir::MLIRContext *context);
+void attachRotateKernels(mlir::MLIRContext *context);
+void attachCacheKernels(mlir::MLIRContext *context);
 
 } // namespace heddle::codegen

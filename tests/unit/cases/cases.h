@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct OpCase {
   std::vector<Call> calls;
   std::vector<Tensors> expected;
 };
+
+/// Cases go by their names in the messages of GoogleTest.
+inline void PrintTo(const OpCase &test, std::ostream *stream) { *stream << test.name; }
 
 /// At least one for every operation of the dialect.
 std::vector<OpCase> opCases();
