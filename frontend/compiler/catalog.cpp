@@ -19,8 +19,7 @@ using namespace mlir;
 
 namespace heddle {
 
-//===-- Passes
-//----------------------------------------------------------------------------------===//
+//===-- Passes --------------------------------------------------------------------------------===//
 
 static void registerOnce() {
   static std::once_flag once;
@@ -64,8 +63,7 @@ std::vector<CatalogEntry> listFusions() {
   return entries;
 }
 
-//===-- Operations
-//------------------------------------------------------------------------------===//
+//===-- Operations ----------------------------------------------------------------------------===//
 
 /// Name, level and summary of each operation, written by TableGen's documentation.
 static constexpr const char *operationTable[][3] = {

@@ -139,6 +139,8 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   Signature signature;
   if (Status status = readSignature((*driver)->module(), signature); !status)
     return status.error();
+  if (Status status = checkWeights((*driver)->module(), *weights); !status)
+    return status.error();
 
   auto state = std::make_shared<ModelState>();
   ModelInfo &info = state->info;

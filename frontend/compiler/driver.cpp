@@ -65,14 +65,16 @@ Result<Choices> choose(const CompileOptions &options) {
   return Choices{*fusions, *target};
 }
 
-static void appendPlace(Location loc, std::string &text) {
-  loc->walk([&](Location part) {
+std::string placeOf(Location location) {
+  std::string text;
+  location->walk([&](Location part) {
     auto place = dyn_cast<FileLineColLoc>(part);
     if (!place)
       return WalkResult::advance();
-    text += (place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ": ").str();
+    text = (place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ": ").str();
     return WalkResult::interrupt();
   });
+  return text;
 }
 
 CollectErrors::CollectErrors(MLIRContext *context)
@@ -82,8 +84,7 @@ CollectErrors::CollectErrors(MLIRContext *context)
             llvm::StringRef(diagnostic.str()).starts_with("Failures have been detected");
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !isSummary) {
           errors += errors.empty() ? "" : "\n";
-          appendPlace(diagnostic.getLocation(), errors);
-          errors += diagnostic.str();
+          errors += placeOf(diagnostic.getLocation()) + diagnostic.str();
         }
         return success();
       }) {}

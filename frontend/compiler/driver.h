@@ -82,8 +82,15 @@ struct Signature {
 };
 Status readSignature(mlir::ModuleOp module, Signature &signature);
 
+/// Whether `weights` have every parameter that the module declares, in its shape; all that are
+/// missing or differ are in the error, with the places that ask for them.
+Status checkWeights(mlir::ModuleOp module, const runtime::WeightStore &weights);
+
 /// The text of `graph` with the places of its calls in it.
 Result<std::string> textWithPlaces(const Graph &graph);
+
+/// "file:line: " of `location`; empty where it is unknown.
+std::string placeOf(mlir::Location location);
 
 /// Collects the errors that MLIR reports while it lives, one after the other.
 class CollectErrors {

@@ -84,6 +84,8 @@ std::vector<codegen::Argument> Oracle::State::arguments(std::span<const Prompt> 
 Result<Oracle> Oracle::create(const ModelSource &source,
                               std::shared_ptr<runtime::WeightStore> weights,
                               std::optional<ElementType> dtype, const SessionOptions &options) {
+  if (!weights)
+    return usageError("oracle: needs a store of weights");
   CompileOptions compileOptions;
   compileOptions.dtype = dtype;
   auto driver = detail::Driver::create(source, compileOptions);
@@ -95,6 +97,8 @@ Result<Oracle> Oracle::create(const ModelSource &source,
   auto state = std::make_unique<State>();
   state->driver = std::move(*driver);
   if (Status status = detail::readSignature(state->driver->module(), state->signature); !status)
+    return status.error();
+  if (Status status = detail::checkWeights(state->driver->module(), *weights); !status)
     return status.error();
   if (!state->signature.whyNotSessions.empty())
     return usageError("oracle: " + state->signature.whyNotSessions);

@@ -95,4 +95,26 @@ TEST(Driver, errorsOfAGraphComeOutTogether) {
   EXPECT_THAT(model.error().message, HasSubstr("driver_test.cpp:"));
 }
 
+TEST(Driver, missingWeightsComeOutTogether) {
+  Graph g;
+  Value x = g.input({anySize, 4});
+  unsigned line = __LINE__ + 1;
+  x = linear(x, g.weight("first", {4, 4}));
+  x = linear(x, g.weight("second", {4, 4}));
+  g.output(linear(x, g.weight("third", {4, 4})));
+  auto weights = std::make_shared<runtime::WeightStore>();
+  std::vector<float> data(16);
+  ASSERT_TRUE(weights->add("first", {.shape = {16, 1}, .data = data.data()}));
+  ASSERT_TRUE(weights->add("third", {.shape = {4, 4}, .data = data.data()}));
+  auto model = compile(g, {}, weights);
+  ASSERT_FALSE(model);
+  auto at = [&](unsigned offset) {
+    return "driver_test.cpp:" + std::to_string(line + offset) + ": ";
+  };
+  EXPECT_THAT(model.error().message, HasSubstr(at(0) + "parameter first"));
+  EXPECT_THAT(model.error().message, HasSubstr(at(1) + "parameter second is missing"));
+  EXPECT_THAT(model.error().message, Not(HasSubstr("third")));
+  EXPECT_FALSE(compile(g, {}, nullptr));
+}
+
 } // namespace
