@@ -4,18 +4,23 @@
 
 #include "codegen/interp/frame.h"
 #include "ir/ops.h"
+#include "runtime/limits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 using namespace mlir;
 namespace reference = heddle::runtime::reference;
 
 namespace heddle::codegen {
+
+static std::string_view view(StringRef text) { return {text.data(), text.size()}; }
 
 struct Interpreter::State {
   func::FuncOp function;
@@ -64,6 +69,31 @@ Status Interpreter::State::openWeights() {
   return status;
 }
 
+/// Whether `limit` elements are enough for a tensor of `shape` if every open dimension is 1.
+static bool isSmall(ArrayRef<int64_t> shape, int64_t limit) {
+  if (llvm::is_contained(shape, 0))
+    return true;
+  for (int64_t size : shape)
+    limit /= ShapedType::isDynamic(size) ? 1 : size;
+  return limit > 0;
+}
+
+/// An error where a value could not be held: text may ask for anything.
+static Status checkSizes(func::FuncOp function) {
+  int64_t limit = runtime::availableMemory() / int64_t(sizeof(double));
+  Status status;
+  function.walk([&](Operation *op) {
+    if (isa<ir::WeightOp>(op)) // Weights are read row by row.
+      return;
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && !isSmall(tensor.getShape(), limit))
+        status = dataError(fmt::format("{}: a result of {} does not fit into memory",
+                                       view(op->getName().stripDialect()), ir::describe(type)));
+  });
+  return status;
+}
+
 Result<Interpreter> Interpreter::create(ModuleOp module, std::shared_ptr<ParamSource> params,
                                         InterpreterOptions options) {
   auto state = std::make_unique<State>();
@@ -86,6 +116,8 @@ Result<Interpreter> Interpreter::create(ModuleOp module, std::shared_ptr<ParamSo
       state->cache.emplace(cache.getLayers(), cache.getHeads(), cache.getKeyWidth(),
                            cache.getValueWidth(), options.slots, options.context);
   }
+  if (Status status = checkSizes(state->function); !status)
+    return status.error();
   if (Status status = state->openWeights(); !status)
     return status.error();
   return Interpreter(std::move(state));
@@ -103,6 +135,19 @@ void Interpreter::reset() {
 
 //===-- A run
 //-----------------------------------------------------------------------------------===//
+
+/// The first element of `tensor` that is no value of type `element`.
+static std::optional<double> misfit(const Tensor64 &tensor, Type element) {
+  if (isa<FloatType>(element))
+    return std::nullopt;
+  bool truth = element.isInteger(1);
+  double lowest = truth ? 0 : std::numeric_limits<int32_t>::min();
+  double highest = truth ? 1 : std::numeric_limits<int32_t>::max();
+  for (double x : tensor.data)
+    if (!(x >= lowest && x <= highest) || x != std::floor(x))
+      return x;
+  return std::nullopt;
+}
 
 /// Whether a value of `shape` may stand for `type`.
 static bool fits(RankedTensorType type, const Shape &shape) {
@@ -134,6 +179,9 @@ Status Interpreter::State::bind(std::span<const Argument> arguments, Frame &fram
         return usageError(fmt::format("argument {} of the model is {}, found {} with {} elements",
                                       i, ir::describe(type), reference::describe(tensor->shape),
                                       tensor->size()));
+      if (std::optional<double> wrong = misfit(*tensor, type.getElementType()))
+        return usageError(fmt::format("argument {} of the model is {}, found the value {}", i,
+                                      ir::describe(type), *wrong));
       frame.set(wanted[i], *tensor);
       continue;
     }
@@ -150,8 +198,6 @@ Status Interpreter::State::bind(std::span<const Argument> arguments, Frame &fram
   }
   return {};
 }
-
-static std::string_view view(StringRef text) { return {text.data(), text.size()}; }
 
 /// Runs one operation, and shows its values to the observer.
 static Status evaluate(Operation &op, Frame &frame, const Observer &observer) {

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace heddle;
 using namespace heddle::test;
 using codegen::Interpreter;
@@ -68,6 +70,20 @@ TEST(InterpreterCreate, NeedsAFunctionWithOneBlock) {
       HasSubstr("two caches"));
 }
 
+TEST(InterpreterCreate, RefusesValuesBeyondMemory) {
+  auto expand = [](const std::string &size, const std::string &type) {
+    return forward("%x: tensor<1xf32>", "tensor<" + type + "xf32>",
+                   "%y = heddle.expand %x {shape = array<i64: " + size +
+                       ">} : (tensor<1xf32>) -> tensor<" + type + "xf32>",
+                   "%y");
+  };
+  EXPECT_EQ(createError(expand("1000000000000", "1000000000000")).message,
+            "expand: a result of [1000000000000] f32 does not fit into memory");
+  EXPECT_THAT(createError(expand("4000000000, 4000000000", "4000000000x4000000000")).message,
+              HasSubstr("does not fit into memory"));
+  EXPECT_EQ(createError(expand("0, 4000000000", "0x4000000000")).message, "accepted");
+}
+
 TEST(InterpreterCreate, FindsMissingWeightsBeforeItRuns) {
   Model model = tinyModel({});
   model.params.erase("gate");
@@ -88,6 +104,9 @@ TEST(InterpreterRun, ChecksItsArguments) {
               HasSubstr("argument 1 of the model is a description of rows"));
   EXPECT_THAT(runError(model, {Tensor64({1, 1}), Batch::single(1)}).message,
               HasSubstr("argument 0 of the model is [?] i32, found [1, 1]"));
+  for (double id : {0.5, 3e9, double(NAN)})
+    EXPECT_THAT(runError(model, {ids({1, id}), Batch::single(2)}).message,
+                HasSubstr("argument 0 of the model is [?] i32, found the value"));
   Tensor64 torn({3}, {1, 2});
   EXPECT_THAT(runError(model, {torn, Batch::single(3)}).message, HasSubstr("with 2 elements"));
   EXPECT_THAT(runError(model, {ids({1, 2}), Batch::single(3)}).message,
