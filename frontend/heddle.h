@@ -2,8 +2,8 @@
 // in a heddle::Session.
 #pragma once
 
-#include "frontend/generate.h"
 #include "frontend/command_line.h"
+#include "frontend/generate.h"
 #include "frontend/graph.h"
 #include "frontend/load.h"
 #include "frontend/model.h"
