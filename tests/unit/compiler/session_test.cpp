@@ -32,7 +32,7 @@ bool hasCache(const std::string &name) { return isDriven(name) && name != "llama
 
 /// The tiny model of that name, compiled once for all tests.
 const Model &compiled(const std::string &name, ElementType weights = ElementType::f32,
-                      const std::string &fuse = "none") {
+                      const std::string &fuse = "all,-attention") {
   static std::map<std::tuple<std::string, ElementType, std::string>, Model> models;
   auto key = std::tuple(name, weights, fuse);
   if (auto known = models.find(key); known != models.end())
@@ -76,7 +76,7 @@ TEST(Sessions, agreeWithTheOracle) {
       continue;
     for (ElementType weights : {ElementType::f32, ElementType::bf16}) {
       Graph graph = tiny.build(weights);
-      for (const char *fuse : {"none"}) {
+      for (const char *fuse : {"none", "all,-attention"}) {
         const Model &model = compiled(tiny.name, weights, fuse);
         for (size_t length : {1u, 2u, 3u, 17u, 128u, 300u}) {
           auto oracle = Oracle::create(graph, randomWeights(7));

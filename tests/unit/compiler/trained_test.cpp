@@ -61,7 +61,7 @@ TEST(Trained, theCompiledModelWritesTheKnownText) {
   HEDDLE_TEST_DATA_FILE(path, "llama2c/stories260K.bin");
   HEDDLE_TEST_DATA_FILE(expected, "expected/stories260K.greedy200.txt");
   Trained trained = open(path);
-  for (const char *fuse : {"none"}) {
+  for (const char *fuse : {"all,-attention"}) {
     auto model = compile(graphOf(trained.checkpoint.config), {.fuse = fuse}, trained.weights);
     ASSERT_TRUE(model) << model.error().message;
     for (int threads : {1, 2}) {
