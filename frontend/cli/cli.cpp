@@ -26,11 +26,11 @@ struct Verb {
 };
 
 static constexpr Verb verbs[] = {
-    //    {"demo", "", "describe a model, fuse it, run it, compare: the tour", demo},
+    {"demo", "", "describe a model, fuse it, run it, compare: the tour", demo},
     {"show", "MODEL", "print a model at any level from its graph to machine code", show},
     {"run", "MODEL", "generate text", run},
-    //    {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
-    //    {"bench", "MODEL", "tokens per second, against what the machine can do", bench},
+    {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
+    {"bench", "MODEL", "tokens per second, against what the machine can do", bench},
     {"machine", "", "measure what this machine can do", machine},
     {"list", "WHAT", "models, passes, ops or kernels", list},
     {"opt", "[FILE]", "run passes on the text of a graph, as mlir-opt does", opt},

@@ -142,6 +142,16 @@ static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const T
   return std::vector<int32_t>{1}; // the beginning of a text in the vocabularies of LLaMA
 }
 
+/// Whether the prompt fits into the session that is asked for.
+static Status checkPrompt(size_t prompt, int64_t context) {
+  if (static_cast<int64_t>(prompt) <= context)
+    return {};
+  return dataError(
+      fmt::format("the prompt has {} tokens, the context {} positions; shorten the one "
+                  "or lengthen the other by --context",
+                  prompt, context));
+}
+
 /// Positions the session needs: no more than the work asks for, unless the user does.
 static int64_t contextFor(const RunOptions &options, const ModelInfo &info, size_t prompt) {
   if (options.context)
@@ -227,9 +237,10 @@ int run(const Invocation &invocation) {
   auto prompt = promptIds(options, tokenizer.tokenizer.get(), tokenizer.whyNone);
   if (!prompt)
     return fail(prompt.error());
-  auto session =
-      compiled->session({.context = contextFor(options, compiled->info(), prompt->size()),
-                         .threads = parser.common.threads});
+  int64_t context = contextFor(options, compiled->info(), prompt->size());
+  if (Status fits = checkPrompt(prompt->size(), context); !fits)
+    return fail(fits.error());
+  auto session = compiled->session({.context = context, .threads = parser.common.threads});
   if (!session)
     return fail(session.error());
   return generate(*session, options, *prompt, tokenizer.tokenizer.get(), quiet);

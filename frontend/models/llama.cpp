@@ -11,6 +11,7 @@ struct Llama {
   Rows rows;
   Cache cache;
 
+  // [begin excerpt]
   Value layer(const Scope &scope, int64_t index, Value x) const {
     int64_t width = options.width, hidden = options.hidden;
     Value h = rmsNorm(x, scope.weight("attention_norm", {width}), options.normEpsilon);
@@ -34,6 +35,7 @@ struct Llama {
     Value gated = (gate * linear(h, scope.weight("up", {hidden, width}))).named("gated");
     return (x + linear(gated, scope.weight("down", {width, hidden}))).named("mlp_sum");
   }
+  // [end excerpt]
 };
 
 } // namespace

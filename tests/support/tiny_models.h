@@ -105,12 +105,4 @@ inline std::vector<TinyModel> tinyModels() {
   };
 }
 
-/// The one of that name.
-inline TinyModel tinyModel(const std::string &name) {
-  for (const TinyModel &model : tinyModels())
-    if (model.name == name)
-      return model;
-  return {};
-}
-
 } // namespace heddle::test

@@ -1,0 +1,315 @@
+#include "frontend/cli/comparison.h"
+
+#include "frontend/explain.h"
+#include "frontend/oracle.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+namespace heddle::command {
+
+namespace {
+
+constexpr int64_t usualPrompt = 512, usualErrors = 32;
+
+/// Tokens that are decoded after the prompt in a measurement.
+constexpr int64_t decoded = 16;
+
+/// The model compiled in one way, and its session.
+class Variant {
+public:
+  static Result<std::unique_ptr<Variant>> make(const LoadedModel &model,
+                                               const ComparisonOptions &options, std::string fuse,
+                                               ProgressLine &progress);
+  Status start(int64_t tokens, int threads);
+
+  Model model;
+  std::optional<Session> session;
+  std::optional<Repeated> prefill, decode;
+  Times prefillTimes, decodeTimes;
+  std::vector<int32_t> ids;
+
+  Status feed(int64_t count) {
+    session->reset();
+    auto logits = session->prefill(std::span(ids).first(static_cast<size_t>(count)));
+    return logits ? Status() : logits.error();
+  }
+
+private:
+  explicit Variant(Model model) : model(std::move(model)) {}
+};
+
+Result<std::unique_ptr<Variant>> Variant::make(const LoadedModel &model,
+                                               const ComparisonOptions &options, std::string fuse,
+                                               ProgressLine &progress) {
+  CompileOptions compiling = options.compile;
+  compiling.fuse = std::move(fuse);
+  compiling.progress = [&](const Progress &step) {
+    progress.update(step.stage, step.done, step.total);
+  };
+  auto compiled = compile(model.source, compiling, model.weights);
+  if (!compiled)
+    return compiled.error();
+  return std::unique_ptr<Variant>(new Variant(std::move(*compiled)));
+}
+
+Status Variant::start(int64_t tokens, int threads) {
+  auto started = model.session({.context = tokens + decoded, .threads = threads});
+  if (!started)
+    return started.error();
+  session.emplace(std::move(*started));
+  ids = someIds(tokens, model.info().vocabulary, 1);
+  prefill.emplace([] { return Status(); }, [this, tokens] { return feed(tokens); });
+  decode.emplace(
+      [this, tokens]() -> Status {
+        if (session->position() < tokens)
+          return feed(tokens);
+        session->truncate(tokens);
+        return {};
+      },
+      [this]() -> Status {
+        for (int64_t i = 0; i < decoded; ++i)
+          if (auto logits = session->step(ids.front()); !logits)
+            return logits.error();
+        return {};
+      });
+  return {};
+}
+
+/// The stages of a comparison.
+class Comparing {
+public:
+  Comparing(const LoadedModel &model, const ComparisonOptions &options, ProgressLine &progress)
+      : model(model), options(options), progress(progress) {}
+
+  Status compileAll();
+  Status measureTimes();
+  Status measureCosts();
+  Status measureErrors();
+  Status measureOperations();
+
+  Comparison result;
+
+private:
+  Status chooseTokens();
+  Status measureVariant(Variant &variant, bool warmth);
+  Status costsOf(Variant &variant, Side &prefill, Side &decode);
+  Status errorsOf(Variant &variant, std::span<const double> expected, Side &prefill, Side &decode);
+  Result<std::map<std::string, double>> profileOf(Variant &variant);
+
+  const LoadedModel &model;
+  const ComparisonOptions &options;
+  ProgressLine &progress;
+  Explanation explanation;
+  std::vector<std::unique_ptr<Variant>> variants; // fused, unfused, then each fusion left out
+  std::vector<size_t> leftOut;                    // the fusion of each variant from the third on
+};
+
+Status Comparing::chooseTokens() {
+  const ModelInfo &info = result.info;
+  int64_t most = info.context ? info.context - decoded : usualPrompt;
+  result.tokens = options.promptTokens ? options.promptTokens : std::min(usualPrompt, most);
+  if (result.tokens < 1 || (info.context && result.tokens > most))
+    return usageError(fmt::format("--prompt-tokens: {} and {} that are decoded do not fit into the "
+                                  "model's context of {}",
+                                  result.tokens, decoded, info.context));
+  result.errorTokens =
+      options.errorTokens ? options.errorTokens : std::min(result.tokens, usualErrors);
+  if (result.errorTokens > result.tokens)
+    return usageError(fmt::format("--error-tokens: {} is more than the {} of the prompt",
+                                  result.errorTokens, result.tokens));
+  return {};
+}
+
+Status Comparing::compileAll() {
+  auto explained = explain(model.source, options.compile);
+  if (!explained)
+    return explained.error();
+  explanation = std::move(*explained);
+  std::vector<std::string> sets = {options.compile.fuse, "none"};
+  for (const CatalogEntry &fusion : listFusions()) {
+    FusionEffect effect{.name = fusion.name, .fired = 0, .without = {}};
+    for (const FusionEvent &event : explanation.events)
+      effect.fired += event.fired && event.fusion == fusion.name;
+    if (effect.fired > 0) {
+      leftOut.push_back(result.fusions.size());
+      sets.push_back(options.compile.fuse + ",-" + fusion.name);
+    }
+    result.fusions.push_back(std::move(effect));
+  }
+  for (std::string &fuse : sets) {
+    auto variant = Variant::make(model, options, std::move(fuse), progress);
+    if (!variant)
+      return variant.error();
+    variants.push_back(std::move(*variant));
+  }
+  result.info = variants.front()->model.info();
+  if (Status chosen = chooseTokens(); !chosen)
+    return chosen;
+  for (auto &variant : variants)
+    if (Status started = variant->start(result.tokens, options.compile.threads); !started)
+      return started;
+  result.threads = variants.front()->session->executor().threads();
+  return {};
+}
+
+Status Comparing::measureVariant(Variant &variant, bool warmth) {
+  auto prefill = variant.prefill->measure();
+  if (!prefill)
+    return prefill.error();
+  auto decode = variant.decode->measure();
+  if (!decode)
+    return decode.error();
+  if (!warmth) {
+    variant.prefillTimes.add(*prefill);
+    variant.decodeTimes.add(*decode / static_cast<double>(decoded));
+  }
+  return {};
+}
+
+/// Every repetition runs all variants, so that a change of the machine's state meets all of them.
+Status Comparing::measureTimes() {
+  for (int64_t round = 0; round <= options.reps; ++round)
+    for (size_t i = 0; i < variants.size(); ++i) {
+      progress.update("measuring",
+                      round * static_cast<int64_t>(variants.size()) + static_cast<int64_t>(i),
+                      (options.reps + 1) * static_cast<int64_t>(variants.size()));
+      if (Status status = measureVariant(*variants[i], round == 0); !status)
+        return status;
+    }
+  result.prefill.fused.times = variants[0]->prefillTimes;
+  result.prefill.unfused.times = variants[1]->prefillTimes;
+  result.decode.fused.times = variants[0]->decodeTimes;
+  result.decode.unfused.times = variants[1]->decodeTimes;
+  for (size_t i = 0; i < leftOut.size(); ++i)
+    result.fusions[leftOut[i]].without = variants[i + 2]->prefillTimes;
+  return {};
+}
+
+static void noteCosts(const runtime::Executor &executor, Side &side) {
+  side.bytesMoved = executor.lastCost().bytes;
+  side.attentionBytes = executor.lastCost().attentionBytes;
+  side.phases = executor.lastCost().phases;
+  side.arenaBytes = executor.lastArenaBytes();
+}
+
+Status Comparing::costsOf(Variant &variant, Side &prefill, Side &decode) {
+  if (Status fed = variant.feed(result.tokens); !fed)
+    return fed;
+  noteCosts(variant.session->executor(), prefill);
+  if (auto logits = variant.session->step(variant.ids.front()); !logits)
+    return logits.error();
+  noteCosts(variant.session->executor(), decode);
+  return {};
+}
+
+Status Comparing::measureCosts() {
+  if (Status status = costsOf(*variants[0], result.prefill.fused, result.decode.fused); !status)
+    return status;
+  return costsOf(*variants[1], result.prefill.unfused, result.decode.unfused);
+}
+
+static void noteError(std::span<const float> found, std::span<const double> expected, Side &side) {
+  Difference error = difference(found, expected);
+  side.maxError = error.largest;
+  side.rmsError = error.rms;
+}
+
+Status Comparing::errorsOf(Variant &variant, std::span<const double> expected, Side &prefill,
+                           Side &decode) {
+  auto ids = std::span(variant.ids).first(static_cast<size_t>(result.errorTokens));
+  Session &session = *variant.session;
+  session.reset();
+  auto logits = session.prefill(ids, LogitsOf::all);
+  if (!logits)
+    return logits.error();
+  noteError(logits->values, expected, prefill);
+  session.reset();
+  std::vector<float> found;
+  for (int32_t id : ids) {
+    logits = session.step(id);
+    if (!logits)
+      return logits.error();
+    found.insert(found.end(), logits->values.begin(), logits->values.end());
+  }
+  noteError(found, expected, decode);
+  return {};
+}
+
+Status Comparing::measureErrors() {
+  progress.update("computing in fp64");
+  auto oracle = Oracle::create(model.source, model.weights, options.compile.dtype);
+  if (!oracle)
+    return oracle.error();
+  auto expected = oracle->prefill(
+      std::span(variants[0]->ids).first(static_cast<size_t>(result.errorTokens)), LogitsOf::all);
+  if (!expected)
+    return expected.error();
+  if (Status status = errorsOf(*variants[0], *expected, result.prefill.fused, result.decode.fused);
+      !status)
+    return status;
+  return errorsOf(*variants[1], *expected, result.prefill.unfused, result.decode.unfused);
+}
+
+/// Milliseconds of a prefill for each id.
+Result<std::map<std::string, double>> Comparing::profileOf(Variant &variant) {
+  runtime::Executor &executor = variant.session->executor();
+  executor.profile(true);
+  int64_t calls = std::max<int64_t>(2, options.reps);
+  for (int64_t i = 0; i < calls; ++i)
+    if (Status fed = variant.feed(result.tokens); !fed)
+      return fed.error();
+  std::map<std::string, double> times;
+  for (const runtime::StepTime &time : executor.stepTimes())
+    if (time.calls > 0)
+      times[time.step->id] +=
+          static_cast<double>(time.nanoseconds) / static_cast<double>(calls) * 1e-6;
+  executor.profile(false);
+  return times;
+}
+
+Status Comparing::measureOperations() {
+  auto fused = profileOf(*variants[0]);
+  if (!fused)
+    return fused.error();
+  auto unfused = profileOf(*variants[1]);
+  if (!unfused)
+    return unfused.error();
+  for (const OperationInfo &operation : explanation.operations) {
+    OperationTime time{.id = operation.id, .name = operation.name};
+    if (auto node = fused->extract(operation.id))
+      time.fusedMs = node.mapped();
+    for (const std::string &id : operation.from)
+      if (auto node = unfused->extract(id))
+        time.unfusedMs += node.mapped();
+    if (time.fusedMs > 0 || time.unfusedMs > 0)
+      result.operations.push_back(std::move(time));
+  }
+  // What one of the two has alone: made on the way down from level fused.
+  for (const auto &[id, ms] : *fused) {
+    auto node = unfused->extract(id);
+    result.operations.push_back(
+        {.id = id, .name = "", .fusedMs = ms, .unfusedMs = node ? node.mapped() : 0});
+  }
+  for (const auto &[id, ms] : *unfused)
+    result.operations.push_back({.id = id, .name = "", .fusedMs = 0, .unfusedMs = ms});
+  return {};
+}
+
+} // namespace
+
+Result<Comparison> compareFusion(const LoadedModel &model, const ComparisonOptions &options,
+                                 ProgressLine &progress) {
+  Comparing comparing(model, options, progress);
+  for (auto stage : {&Comparing::compileAll, &Comparing::measureTimes, &Comparing::measureCosts,
+                     &Comparing::measureErrors, &Comparing::measureOperations})
+    if (Status status = (comparing.*stage)(); !status)
+      return status.error();
+  progress.clear();
+  return std::move(comparing.result);
+}
+
+} // namespace heddle::command

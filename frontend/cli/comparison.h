@@ -1,0 +1,59 @@
+// Fused against unfused: times, modelled costs, errors.
+#pragma once
+
+#include "frontend/cli/measure.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/load.h"
+
+#include <string>
+#include <vector>
+
+namespace heddle::command {
+
+struct ComparisonOptions {
+  CompileOptions compile;
+  int64_t promptTokens = 0; ///< 0: as many as are usual and fit
+  int64_t errorTokens = 0;  ///< 0: at most 32
+  int64_t reps = 5;
+};
+
+/// One program, in one phase.
+struct Side {
+  Times times; ///< of a prefill; of decoding one token
+  int64_t bytesMoved = 0, arenaBytes = 0, attentionBytes = 0, phases = 0; ///< by the model of it
+  double maxError = 0, rmsError = 0; ///< of logits, against fp64; the latter relative to their rms
+};
+
+struct PhaseComparison {
+  Side fused, unfused;
+  double speedup() const { return unfused.times.median() / fused.times.median(); }
+};
+
+/// What one fusion is worth: the model with all the others.
+struct FusionEffect {
+  std::string name;
+  int64_t fired = 0;
+  Times without; ///< of a prefill; none where it never fired
+};
+
+/// Where the time of a prefill goes: an operation of the fused graph, and all it was made of.
+struct OperationTime {
+  std::string id, name;
+  double fusedMs = 0, unfusedMs = 0;
+};
+
+struct Comparison {
+  ModelInfo info;
+  int threads = 0;
+  int64_t tokens = 0, errorTokens = 0;
+  PhaseComparison prefill, decode;
+  std::vector<FusionEffect> fusions;
+  std::vector<OperationTime> operations;
+};
+
+/// Compiles the model with the fusions that are asked for, with none, and with each of them left
+/// out; measures them in turn, and their errors against the fp64 interpreter.
+Result<Comparison> compareFusion(const LoadedModel &model, const ComparisonOptions &options,
+                                 ProgressLine &progress);
+
+} // namespace heddle::command
