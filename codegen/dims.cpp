@@ -162,9 +162,7 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       .Case([&](SplitHeadsOp split) {
         return set(op, {constantSize(split.getHeads()), sizes(split.getInput())[0], {}});
       })
-      .Case([&](MergeHeadsOp merge) {
-        return set(op, {sizes(merge.getInput())[1], {}});
-      })
+      .Case([&](MergeHeadsOp merge) { return set(op, {sizes(merge.getInput())[1], {}}); })
       .Case([&](CacheAppendOp append) {
         Rows source = rows(append.getRows());
         if (source.keys || !isa<BlockArgument>(append.getRows()))

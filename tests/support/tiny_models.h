@@ -105,4 +105,12 @@ inline std::vector<TinyModel> tinyModels() {
   };
 }
 
+/// The one of that name.
+inline TinyModel tinyModel(const std::string &name) {
+  for (const TinyModel &model : tinyModels())
+    if (model.name == name)
+      return model;
+  return {};
+}
+
 } // namespace heddle::test

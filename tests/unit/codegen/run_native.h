@@ -6,7 +6,8 @@
 
 namespace heddle::test {
 
-/// Compiles the model without fusions and runs the calls on it, one after the other, with one cache.
+/// Compiles the model without fusions and runs the calls on it, one after the other, with one
+/// cache.
 Result<std::vector<Tensors>> runNative(const Model &model, const std::vector<Call> &calls,
                                        const JitOptions &options);
 

@@ -57,6 +57,27 @@ TEST(Trained, theOracleWritesTheKnownText) {
   EXPECT_EQ(contentOf(expected).substr(0, text->size()), *text);
 }
 
+TEST(Trained, theCompiledModelWritesTheKnownText) {
+  HEDDLE_TEST_DATA_FILE(path, "llama2c/stories260K.bin");
+  HEDDLE_TEST_DATA_FILE(expected, "expected/stories260K.greedy200.txt");
+  Trained trained = open(path);
+  for (const char *fuse : {"all,-attention"}) {
+    auto model = compile(graphOf(trained.checkpoint.config), {.fuse = fuse}, trained.weights);
+    ASSERT_TRUE(model) << model.error().message;
+    for (int threads : {1, 2}) {
+      auto session = model->session({.threads = threads});
+      ASSERT_TRUE(session) << session.error().message;
+      std::string streamed;
+      auto generated = generateText(*session, *trained.tokenizer, "",
+                                    {.tokens = 200, .sampling = {.temperature = 0}},
+                                    [&](std::string_view text) { return streamed += text, true; });
+      ASSERT_TRUE(generated) << generated.error().message;
+      EXPECT_EQ(generated->text, contentOf(expected)) << fuse << ", " << threads << " threads";
+      EXPECT_EQ(streamed, generated->text);
+    }
+  }
+}
+
 //===-- GPT-2 ---------------------------------------------------------------------------------===//
 
 /// Our name of a tensor of a published GPT-2.

@@ -1,0 +1,278 @@
+// Compiled models against the oracle, and what sessions promise: any cut of a sequence into calls,
+// any company and any number of threads give the same.
+#include "frontend/heddle.h"
+#include "tests/support/tiny_models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <thread>
+#include <tuple>
+
+using namespace heddle;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr int64_t words = 32; // below the vocabulary of every tiny model
+
+std::vector<int32_t> someIds(size_t count, uint32_t seed) {
+  std::vector<int32_t> ids(count);
+  for (int32_t &id : ids) {
+    seed = seed * 1664525u + 1013904223u;
+    id = int32_t((seed >> 8) % uint32_t(words));
+  }
+  return ids;
+}
+
+bool isDriven(const std::string &name) { return name != "bahdanau"; }
+bool hasCache(const std::string &name) { return isDriven(name) && name != "llama_bidirectional"; }
+
+/// The tiny model of that name, compiled once for all tests.
+const Model &compiled(const std::string &name, ElementType weights = ElementType::f32,
+                      const std::string &fuse = "all,-attention") {
+  static std::map<std::tuple<std::string, ElementType, std::string>, Model> models;
+  auto key = std::tuple(name, weights, fuse);
+  if (auto known = models.find(key); known != models.end())
+    return known->second;
+  auto model = compile(test::tinyModel(name).build(weights), {.fuse = fuse}, randomWeights(7));
+  EXPECT_TRUE(model) << model.error().message;
+  return models.emplace(key, std::move(*model)).first->second;
+}
+
+Session started(const Model &model, const SessionOptions &options) {
+  auto session = model.session(options);
+  EXPECT_TRUE(session) << session.error().message;
+  return std::move(*session);
+}
+
+template <class Runner>
+void giveSources(Runner &runner, const std::string &name, int64_t slots) {
+  if (name == "transformer2017")
+    for (int64_t slot = 0; slot < slots; ++slot)
+      ASSERT_TRUE(runner.give("source", someIds(size_t(5 + 3 * slot), uint32_t(slot)), slot));
+}
+
+std::vector<float> logitsOf(Session &session, std::span<const Prompt> prompts,
+                            LogitsOf wanted = LogitsOf::all) {
+  auto logits = session.prefill(prompts, wanted);
+  EXPECT_TRUE(logits) << logits.error().message;
+  return logits ? std::vector<float>(logits->values.begin(), logits->values.end())
+                : std::vector<float>();
+}
+
+std::vector<float> logitsOf(Session &session, std::span<const int32_t> ids) {
+  Prompt prompt{0, ids};
+  return logitsOf(session, {&prompt, 1});
+}
+
+double bound(ElementType weights) { return weights == ElementType::bf16 ? 1e-2 : 1e-5; }
+
+TEST(Sessions, agreeWithTheOracle) {
+  for (const test::TinyModel &tiny : test::tinyModels()) {
+    if (!isDriven(tiny.name))
+      continue;
+    for (ElementType weights : {ElementType::f32, ElementType::bf16}) {
+      Graph graph = tiny.build(weights);
+      for (const char *fuse : {"none", "all,-attention"}) {
+        const Model &model = compiled(tiny.name, weights, fuse);
+        for (size_t length : {1u, 2u, 3u, 17u, 128u, 300u}) {
+          auto oracle = Oracle::create(graph, randomWeights(7));
+          ASSERT_TRUE(oracle) << oracle.error().message;
+          Session session = started(model, {.context = 300, .threads = 1});
+          giveSources(*oracle, tiny.name, 1);
+          giveSources(session, tiny.name, 1);
+          auto ids = someIds(length, 11);
+          auto expected = oracle->prefill(ids, LogitsOf::all);
+          ASSERT_TRUE(expected) << expected.error().message;
+          Difference found = difference(logitsOf(session, ids), *expected);
+          EXPECT_LE(found.rms, bound(weights))
+              << tiny.name << ", fuse " << fuse << ", " << length << " tokens";
+        }
+      }
+    }
+  }
+}
+
+TEST(Sessions, piecesGiveWhatOneCallGives) {
+  for (const test::TinyModel &tiny : test::tinyModels()) {
+    if (!hasCache(tiny.name))
+      continue;
+    for (ElementType weights : {ElementType::f32, ElementType::bf16}) {
+      const Model &model = compiled(tiny.name, weights);
+      auto ids = someIds(75, 5);
+      Session whole = started(model, {.context = 128, .threads = 1});
+      Session parts = started(model, {.context = 128, .threads = 1});
+      Session chunks = started(model, {.context = 128, .threads = 1, .chunk = 7});
+      giveSources(whole, tiny.name, 1);
+      giveSources(parts, tiny.name, 1);
+      giveSources(chunks, tiny.name, 1);
+      auto expected = logitsOf(whole, ids);
+      std::vector<float> found;
+      std::span<const int32_t> rest(ids);
+      for (size_t size : {17u, 1u, 1u, 1u, 16u, 5u, 1u, 33u}) {
+        auto logits = logitsOf(parts, rest.first(size));
+        rest = rest.subspan(size);
+        found.insert(found.end(), logits.begin(), logits.end());
+      }
+      std::vector<double> wanted(expected.begin(), expected.end());
+      EXPECT_LE(difference(found, wanted).rms, 2 * bound(weights)) << tiny.name;
+      EXPECT_LE(difference(logitsOf(chunks, ids), wanted).rms, 2 * bound(weights)) << tiny.name;
+      EXPECT_EQ(parts.position(), 75);
+    }
+  }
+}
+
+TEST(Sessions, severalSequencesGiveWhatEachAloneGives) {
+  for (const test::TinyModel &tiny : test::tinyModels()) {
+    if (!isDriven(tiny.name))
+      continue;
+    const Model &model = compiled(tiny.name);
+    std::vector<int32_t> ids[] = {someIds(3, 1), someIds(40, 2), someIds(1, 3)};
+    Prompt prompts[] = {{0, ids[0]}, {1, ids[1]}, {2, ids[2]}};
+    Session together = started(model, {.context = 64, .threads = 2, .slots = 3});
+    Session alone = started(model, {.context = 64, .threads = 1, .slots = 3});
+    giveSources(together, tiny.name, 3);
+    giveSources(alone, tiny.name, 3);
+    std::vector<float> expected;
+    for (const Prompt &prompt : prompts) {
+      auto logits = logitsOf(alone, {&prompt, 1});
+      expected.insert(expected.end(), logits.begin(), logits.end());
+    }
+    EXPECT_THAT(logitsOf(together, prompts),
+                testing::Pointwise(testing::FloatNear(1e-4f), expected))
+        << tiny.name;
+  }
+}
+
+TEST(Sessions, theNumberOfThreadsChangesNoBit) {
+  for (const test::TinyModel &tiny : test::tinyModels()) {
+    if (!isDriven(tiny.name))
+      continue;
+    const Model &model = compiled(tiny.name, ElementType::bf16);
+    auto ids = someIds(77, 4);
+    std::vector<float> expected;
+    for (int threads : {1, 2, 5}) {
+      Session session = started(model, {.context = 128, .threads = threads});
+      giveSources(session, tiny.name, 1);
+      auto found = logitsOf(session, ids);
+      if (threads == 1)
+        expected = found;
+      EXPECT_EQ(found, expected) << tiny.name << " with " << threads << " threads";
+    }
+  }
+}
+
+TEST(Sessions, ofOneModelRunInTheirOwnThreads) {
+  const Model &model = compiled("llama");
+  auto ids = someIds(30, 4);
+  Session first = started(model, {.context = 64, .threads = 1});
+  auto expected = logitsOf(first, ids);
+  std::vector<std::vector<float>> found(4);
+  std::vector<std::thread> threads;
+  for (auto &result : found)
+    threads.emplace_back([&] {
+      Session session = started(model, {.context = 64, .threads = 2});
+      for (int i = 0; i < 5; ++i) {
+        session.reset();
+        result = logitsOf(session, ids);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const auto &result : found)
+    EXPECT_EQ(result, expected);
+}
+
+TEST(Sessions, generateGreedily) {
+  const Model &model = compiled("llama");
+  auto prompt = someIds(5, 1);
+  Session session = started(model, {.context = 24, .threads = 1});
+  std::vector<int32_t> streamed;
+  auto generated = session.generate(prompt, {.tokens = 10, .sampling = {.temperature = 0}},
+                                    [&](int32_t id) { return streamed.push_back(id), true; });
+  ASSERT_TRUE(generated) << generated.error().message;
+  EXPECT_EQ(generated->ids.size(), 10u);
+  EXPECT_EQ(generated->ids, streamed);
+  EXPECT_EQ(generated->ending, Ending::tokens);
+
+  // Each token is the best of the logits of everything before it.
+  auto all = prompt;
+  for (int32_t id : generated->ids) {
+    session.reset();
+    auto logits = session.prefill(all);
+    ASSERT_TRUE(logits);
+    EXPECT_EQ(*bestToken(logits->row(0)), id);
+    all.push_back(id);
+  }
+}
+
+TEST(Sessions, generationEndsWhereItShould) {
+  const Model &model = compiled("llama");
+  auto prompt = someIds(5, 1);
+  GenerateOptions options{.tokens = 100, .sampling = {.temperature = 0}};
+  Session session = started(model, {.context = 16, .threads = 1});
+  auto full = session.generate(prompt, options);
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(full->ending, Ending::context);
+  EXPECT_EQ(session.position(), 16);
+  EXPECT_EQ(full->ids.size(), 12u); // the last one needs no room
+
+  session.reset();
+  auto stopped = session.generate(prompt, options, [](int32_t) { return false; });
+  ASSERT_TRUE(stopped);
+  EXPECT_EQ(stopped->ending, Ending::stopped);
+  EXPECT_EQ(stopped->ids.size(), 1u);
+
+  session.reset();
+  options.endTokens = {full->ids[0]};
+  auto ended = session.generate(prompt, options);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->ending, Ending::endToken);
+  EXPECT_TRUE(ended->ids.empty());
+}
+
+TEST(Sessions, wrongCallsAreErrorsAndChangeNothing) {
+  const Model &model = compiled("llama");
+  Session session = started(model, {.context = 16, .threads = 1, .slots = 2});
+  auto ids = someIds(5, 1);
+  ASSERT_TRUE(session.prefill(ids));
+  auto message = [](const auto &result) {
+    EXPECT_FALSE(result);
+    return result ? "" : result.error().message;
+  };
+  std::vector<int32_t> outside{3, 64}, negative{-1}, many(12, 1);
+  EXPECT_THAT(message(session.prefill(outside)), HasSubstr("64 is not in the vocabulary of 64"));
+  EXPECT_THAT(message(session.prefill(negative)), HasSubstr("-1"));
+  EXPECT_THAT(message(session.prefill(many)), HasSubstr("12 tokens after 5"));
+  EXPECT_THAT(message(session.prefill(std::span<const int32_t>())), HasSubstr("at least one"));
+  Prompt twice[] = {{0, ids}, {0, ids}}, beyond{2, ids};
+  EXPECT_THAT(message(session.prefill(twice)), HasSubstr("comes twice"));
+  EXPECT_THAT(message(session.prefill({&beyond, 1})), HasSubstr("slot 2 of a session with 2"));
+  EXPECT_THAT(message(session.give("source", ids)), HasSubstr("no other batch"));
+  EXPECT_EQ(session.position(), 5);
+  EXPECT_EQ(session.position(1), 0);
+
+  EXPECT_THAT(message(model.session({.context = -1})), HasSubstr("at least 1 position"));
+  EXPECT_THAT(message(model.session({.slots = 0})), HasSubstr("slots"));
+  const Model &gpt = compiled("gpt2");
+  EXPECT_THAT(message(gpt.session({.context = 513})), HasSubstr("512 positions"));
+  const Model &bidirectional = compiled("llama_bidirectional");
+  EXPECT_THAT(message(started(bidirectional, {}).step(1)), HasSubstr("keeps no cache"));
+}
+
+TEST(Sessions, truncateGoesBack) {
+  const Model &model = compiled("llama");
+  Session session = started(model, {.context = 64, .threads = 1});
+  auto ids = someIds(30, 6);
+  auto expected = logitsOf(session, ids);
+  session.truncate(20);
+  EXPECT_EQ(session.position(), 20);
+  auto tail = logitsOf(session, std::span<const int32_t>(ids).subspan(20));
+  std::vector<float> wanted(expected.begin() + 20 * 64, expected.end());
+  EXPECT_THAT(tail, testing::Pointwise(testing::FloatNear(1e-4f), wanted));
+}
+
+} // namespace
