@@ -134,10 +134,12 @@ Value emitErf(Emit &e, Value x) {
   // is 1 in f32 from 4 on.
   Floats f{e, x.getType()};
   Value size = f.abs(x), z = f.mul(x, x);
-  Value small = f.mul(
-      size, f.polynomial(z, {1.1283791670615435, -0.3761263846802829, 0.11283782495229802,
-                             -0.026865430727272425, 0.005221031806797378, -0.0008484080390904634,
-                             0.00011265958924531086, -9.667044294739274e-06}));
+  // The first coefficient in two parts, for its rounding would show.
+  constexpr double first = 1.1283791670615435, rounded = float(first);
+  Value low = f.polynomial(z, {first - rounded, -0.3761263846802829, 0.11283782495229802,
+                               -0.026865430727272425, 0.005221031806797378, -0.0008484080390904634,
+                               0.00011265958924531086, -9.667044294739274e-06});
+  Value small = e.fma(size, f.c(rounded), f.mul(size, low));
   Value g = f.polynomial(f.min(size, f.c(4)),
                          {-0.00041632921859564517, 1.1306751441863234, 0.6309530298067972,
                           0.11105501738374537, -0.027099523302882334, 0.0050649469244905855,
@@ -154,7 +156,7 @@ SinCos emitSinCos(Emit &e, Value angle) {
   Value n = d.round(d.mul(angle, d.c(0.6366197723675814)));
   Value reduced = e.fma(n, d.c(-0x1.921fb54442d18p0), angle);
   reduced = e.fma(n, d.c(-0x1.1a62633145c07p-54), reduced);
-  reduced = d.select(d.is(Predicate::OLE, d.abs(angle), d.c(0x1p52)), reduced, d.c(nan));
+  reduced = d.select(d.is(Predicate::OLE, d.abs(angle), d.c(0x1p48)), reduced, d.c(nan));
   Value quadrant = e.fma(d.floor(d.mul(n, d.c(0.25))), d.c(-4), n);
 
   Floats f{e, d.like(e.f32())};

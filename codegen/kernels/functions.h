@@ -20,8 +20,8 @@ mlir::Value emitTanh(Emit &emit, mlir::Value x);
 /// The error function to within 2 units in the last place.
 mlir::Value emitErf(Emit &emit, mlir::Value x);
 
-/// Sine and cosine of an angle in f64, rounded to f32: to within 1 unit in the last place where the
-/// angle is at most 2^52, NaN beyond.
+/// Sine and cosine of an angle in f64, as f32 to within 1.5 units in the last place where the angle
+/// is at most 2^48, NaN beyond.
 struct SinCos {
   mlir::Value sin, cos;
 };

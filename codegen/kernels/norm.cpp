@@ -36,7 +36,8 @@ struct NormEmitter {
   Value load(ArrayRef<Value> row, Value column, Value mask) {
     SmallVector<Value> at(row);
     at.push_back(column);
-    return loadElements(e, input, at, mask);
+    // Not loadElements, which would repeat a row of width 1 in all lanes.
+    return mask ? e.loadMasked(input, at, mask) : e.loadVector(input, at);
   }
 
   /// A value where the mask holds, 0 elsewhere.

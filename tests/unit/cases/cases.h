@@ -59,6 +59,7 @@ struct Example {
   const char *name;
   void (*check)(const Run &run);
 };
+inline void PrintTo(const Example &example, std::ostream *stream) { *stream << example.name; }
 std::span<const Example> workedExamples();
 
 //===-- Helpers

@@ -5,6 +5,7 @@
 #include "codegen/jit/machine.h"
 #include "codegen/passes.h"
 #include "ir/ops.h"
+#include "passes/passes.h"
 #include "runtime/abi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -119,6 +120,7 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
     codegen::setTarget(*modules[phase], *target,
                        decode ? codegen::Phase::decode : codegen::Phase::prefill);
     mlir::PassManager passes(&context);
+    passes.addNestedPass<mlir::func::FuncOp>(heddle::passes::createExpandComposites());
     codegen::addPlanPasses(passes);
     codegen::addLoopPasses(passes);
     if (mlir::failed(passes.run(*modules[phase]))) {
