@@ -5,6 +5,7 @@
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/strided.h"
 #include "codegen/kernels/tiles.h"
+#include "codegen/kernels/transpose.h"
 #include "ir/ops.h"
 
 using namespace mlir;
@@ -97,38 +98,86 @@ struct ConcatKernel : KernelOpInterface::ExternalModel<ConcatKernel, ConcatOp> {
 };
 
 /// The last dimension of the result is not contiguous in the input: squares of 16 by 16 are read by
-/// the one and written by the other.
+/// the one and written by the other, those of 32-bit elements in registers.
+struct TransposeEmitter {
+  Emit &e;
+  Value input, result;
+  ArrayRef<int64_t> permutation;
+  unsigned last;  ///< dimension of the result that is contiguous there
+  unsigned other; ///< the one that is contiguous in the input
+
+  SmallVector<Value> inputPlace(ArrayRef<Value> at) {
+    SmallVector<Value> from(at.size());
+    for (auto [i, axis] : llvm::enumerate(permutation))
+      from[axis] = at[i];
+    return from;
+  }
+
+  /// A square, or what there is of it, that begins at `at`.
+  void square(SmallVector<Value> at, Value lastEnd, Value otherEnd) {
+    Value column = at[last], row = at[other];
+    auto single = [&] {
+      e.loop(row, otherEnd, 1, [&](Value i) {
+        e.loop(column, lastEnd, 1, [&](Value j) {
+          at[other] = i;
+          at[last] = j;
+          e.store(e.load(input, inputPlace(at)), result, at);
+        });
+      });
+    };
+    if (cast<MemRefType>(input.getType()).getElementTypeBitWidth() != 32)
+      return single();
+    auto whole = [&](Value low, Value high) {
+      return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq, e.sub(high, low),
+                                   e.index(lanes));
+    };
+    Value full = arith::AndIOp::create(e.b, e.loc, whole(column, lastEnd), whole(row, otherEnd));
+    auto inRegisters = [&] {
+      SmallVector<Value> vectors;
+      for (int64_t j = 0; j < lanes; ++j) {
+        at[last] = e.add(column, j);
+        vectors.push_back(e.loadVector(input, inputPlace(at)));
+      }
+      emitTranspose(e, vectors);
+      at[last] = column;
+      for (int64_t i = 0; i < lanes; ++i) {
+        at[other] = e.add(row, i);
+        e.storeVector(vectors[i], result, at);
+      }
+      at[other] = row;
+    };
+    e.when(full, inRegisters, single);
+  }
+};
+
 struct TransposeKernel : KernelOpInterface::ExternalModel<TransposeKernel, TransposeOp> {
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto transpose = cast<TransposeOp>(op);
     KernelBuilder kernel(lowering, op, "transpose");
     Emit &e = kernel.emit;
-    Value input = operandBits(kernel, op, 0), result = resultBits(kernel, op);
     ArrayRef<int64_t> permutation = transpose.getPermutation();
     ArrayRef<Size> sizes = lowering.context.dims.sizes(transpose.getResult());
     unsigned last = sizes.size() - 1;
-    // The dimension of the result that is the input's last one.
     unsigned other = llvm::find(permutation, int64_t(last)) - permutation.begin();
+    TransposeEmitter emitter{
+        e, operandBits(kernel, op, 0), resultBits(kernel, op), permutation, last, other};
 
     Launch launch;
     for (auto [i, size] : llvm::enumerate(sizes))
       launch.grid.push_back({size, i == last || i == other ? squareTile : 1});
-    auto range = [&](Value tile, const Size &size) {
-      Value low = e.mul(tile, squareTile);
-      return std::pair(low, e.min(e.add(low, squareTile), kernel.size(size)));
-    };
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-      auto [lastLow, lastHigh] = range(tile[last], sizes[last]);
-      auto [otherLow, otherHigh] = range(tile[other], sizes[other]);
-      Value lastEnd = lastHigh;
-      e.loop(otherLow, otherHigh, 1, [&, lastLow = lastLow](Value row) {
-        e.loop(lastLow, lastEnd, 1, [&](Value column) {
-          SmallVector<Value> to(tile), from(tile.size());
-          to[other] = row;
-          to[last] = column;
-          for (auto [i, axis] : llvm::enumerate(permutation))
-            from[axis] = to[i];
-          e.store(e.load(input, from), result, to);
+      auto squares = [&](unsigned dim, llvm::function_ref<void(Value, Value)> body) {
+        Value low = e.mul(tile[dim], squareTile);
+        Value high = e.min(e.add(low, squareTile), kernel.size(sizes[dim]));
+        e.loop(low, high, lanes,
+               [&](Value start) { body(start, e.min(e.add(start, lanes), high)); });
+      };
+      squares(other, [&](Value row, Value otherEnd) {
+        squares(last, [&](Value column, Value lastEnd) {
+          SmallVector<Value> at(tile);
+          at[other] = row;
+          at[last] = column;
+          emitter.square(at, lastEnd, otherEnd);
         });
       });
     });

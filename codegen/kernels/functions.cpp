@@ -66,29 +66,51 @@ constexpr double ln2Low = -2.12194440054690583e-4;
 
 } // namespace
 
+/// x = n ln 2 + r, |r| <= ln(2)/2, and e^r by the Taylor polynomial of degree 7, whose error there
+/// is 5e-9. `n` is an integer vector that holds n above the bits of 1.5 * 2^23.
+struct Power {
+  Value n, y;
+};
+static constexpr int64_t powerBits = 0x4b400000;
+
+static Power reducedExp(Floats f, Value x) {
+  Emit &e = f.e;
+  constexpr double shift = 0x1.8p23;
+  Value shifted = e.fma(x, f.c(1.4426950408889634), f.c(shift));
+  Value n = f.sub(shifted, f.c(shift));
+  Value r = e.fma(n, f.c(-ln2High), x);
+  r = e.fma(n, f.c(-ln2Low), r);
+  Value q = f.polynomial(r, {0.5, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
+  return {f.bits(shifted), f.add(f.c(1), e.fma(f.mul(r, r), q, r))};
+}
+
+/// 2^k, of an integer vector.
+static Value powerOfTwo(Floats f, Value k) {
+  Emit &e = f.e;
+  Value exponent = arith::ShLIOp::create(e.b, e.loc, k, f.integer(23));
+  return f.floatOf(arith::AddIOp::create(e.b, e.loc, exponent, f.integer(127 << 23)));
+}
+
 Value emitExp(Emit &e, Value x) {
-  // x = n ln 2 + r, |r| <= ln(2)/2; e^r by the Taylor polynomial of degree 7, whose error there is
-  // 5e-9; then 2^n by two factors, for n may be -150 or 128. The comparisons are such that NaN
-  // passes, and that each is one instruction with its select.
+  // The comparisons are such that NaN passes, and that each is one instruction with its select.
   Floats f{e, x.getType()};
   Value clamped = f.select(f.is(Predicate::OLT, f.c(89), x), f.c(89), x);
   clamped = f.select(f.is(Predicate::OGT, f.c(-104), clamped), f.c(-104), clamped);
-  // Added to 1.5 * 2^23, n stands in the lowest bits, rounded to nearest.
-  constexpr double shift = 0x1.8p23;
-  Value shifted = e.fma(clamped, f.c(1.4426950408889634), f.c(shift));
-  Value n = f.sub(shifted, f.c(shift));
-  Value exponent = arith::SubIOp::create(e.b, e.loc, f.bits(shifted), f.integer(0x4b400000));
-  Value r = e.fma(n, f.c(-ln2High), clamped);
-  r = e.fma(n, f.c(-ln2Low), r);
-  Value q = f.polynomial(r, {0.5, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
-  Value y = f.add(f.c(1), e.fma(f.mul(r, r), q, r));
-  Value half = arith::ShRSIOp::create(e.b, e.loc, exponent, f.integer(1));
-  Value rest = arith::SubIOp::create(e.b, e.loc, exponent, half);
-  auto power = [&](Value k) -> Value {
-    Value biased = arith::AddIOp::create(e.b, e.loc, k, f.integer(127));
-    return f.floatOf(arith::ShLIOp::create(e.b, e.loc, biased, f.integer(23)));
-  };
-  return f.mul(f.mul(y, power(half)), power(rest));
+  auto [bits, y] = reducedExp(f, clamped);
+  // 2^n by two factors, for n may be -150 or 128.
+  Value n = arith::SubIOp::create(e.b, e.loc, bits, f.integer(powerBits));
+  Value half = arith::ShRSIOp::create(e.b, e.loc, n, f.integer(1));
+  Value rest = arith::SubIOp::create(e.b, e.loc, n, half);
+  return f.mul(f.mul(y, powerOfTwo(f, half)), powerOfTwo(f, rest));
+}
+
+Value emitExpBelowZero(Emit &e, Value x) {
+  Floats f{e, x.getType()};
+  Value clamped = f.select(f.is(Predicate::OGT, f.c(-86), x), f.c(-86), x);
+  auto [bits, y] = reducedExp(f, clamped);
+  // The bits above n leave at the left.
+  Value power = f.mul(y, powerOfTwo(f, bits));
+  return f.select(f.is(Predicate::OLT, x, f.c(-86)), f.c(0), power);
 }
 
 Value emitLog(Emit &e, Value x) {

@@ -11,6 +11,10 @@ namespace heddle::codegen {
 /// rounded once.
 mlir::Value emitExp(Emit &emit, mlir::Value x);
 
+/// e^x of an x that is at most 0, to within 1 unit in the last place; 0 below -86, which is the
+/// power of what softmax hides or cannot show. A third cheaper.
+mlir::Value emitExpBelowZero(Emit &emit, mlir::Value x);
+
 /// The natural logarithm to within 2 units in the last place; -inf of 0, NaN of negative numbers.
 mlir::Value emitLog(Emit &emit, mlir::Value x);
 

@@ -29,7 +29,7 @@ void emitColumns(Emit &e, Value input, Value result, SmallVector<Value> at, unsi
   })[0];
   Value shift = softmaxShift(e, largest);
   Value sum = e.loop(e.index(0), count, 1, e.splat(0), [&](Value entry, ValueRange carried) {
-    Value power = emitExp(e, arith::SubFOp::create(e.b, e.loc, load(input, entry), shift));
+    Value power = emitExpBelowZero(e, arith::SubFOp::create(e.b, e.loc, load(input, entry), shift));
     storeElements(e, power, result, at, mask);
     return SmallVector<Value>{arith::AddFOp::create(e.b, e.loc, carried[0], power)};
   })[0];

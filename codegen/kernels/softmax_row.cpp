@@ -64,7 +64,7 @@ void emitSoftmaxRow(Emit &e, Value scores, ArrayRef<Value> at, Value count, Valu
   Value sum =
       foldLanes(e, count, false, e.splat(0), [&](Value column, Value mask, ValueRange carried) {
         Value x = load(scores, at, column, mask);
-        Value power = emitExp(e, arith::SubFOp::create(e.b, e.loc, x, shift));
+        Value power = emitExpBelowZero(e, arith::SubFOp::create(e.b, e.loc, x, shift));
         storeElements(e, power, to, place(toAt, column), mask);
         power = keep(mask, power, 0);
         return SmallVector<Value>{arith::AddFOp::create(e.b, e.loc, carried[0], power)};
