@@ -119,17 +119,23 @@ void lowerElementwise(Lowering &lowering, Operation *op, StringRef name, ArrayRe
   };
 
   const Size &width = iteration.sizes.back();
-  if (iteration.sizes.size() == 1) {
-    launch.grid = {{width, tileElements}};
-    bool whole = isMultiple(width, lanes);
+  // A few rows, each as long as the call makes them, are cut along their length.
+  ArrayRef<Size> outer = ArrayRef(iteration.sizes).drop_back();
+  bool fewRows = llvm::all_of(outer, [](const Size &size) { return asConstant(size); });
+  bool whole = isMultiple(width, lanes);
+  if (outer.empty() || (fewRows && !asConstant(width))) {
+    for (const Size &size : outer)
+      launch.grid.push_back({size, 1});
+    launch.grid.push_back({width, tileElements});
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-      Value low = e.mul(tile[0], tileElements);
+      Value low = e.mul(tile.back(), tileElements);
       Value high = e.min(e.add(low, tileElements), kernel.size(width));
-      forLanes(e, low, high, whole, [&](Value column, Value mask) { element({}, column, mask); });
+      forLanes(e, low, high, whole,
+               [&](Value column, Value mask) { element(tile.drop_back(), column, mask); });
     });
   } else {
     forTensorRows(kernel, launch, iteration.sizes, [&](ArrayRef<Value> row) {
-      forLanes(e, e.index(0), kernel.size(width), isMultiple(width, lanes),
+      forLanes(e, e.index(0), kernel.size(width), whole,
                [&](Value column, Value mask) { element(row, column, mask); });
     });
   }
