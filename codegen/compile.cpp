@@ -1,6 +1,7 @@
 // The door to code generation.
 #include "codegen/compile.h"
 
+#include "codegen/jit/object_cache.h"
 #include "codegen/passes.h"
 #include "codegen/plan.h"
 #include "codegen/program_reader.h"
@@ -44,6 +45,7 @@ public:
     return found ? found : second->kernel(symbol);
   }
   size_t size() const override { return first->size() + second->size(); }
+  size_t compiled() const override { return first->compiled() + second->compiled(); }
 
 private:
   std::unique_ptr<NativeCode> first, second;
@@ -51,11 +53,19 @@ private:
 } // namespace
 
 Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Target &target,
-                                   unsigned threads) {
-  auto prefillCode = compileKernels(prefill, target, threads);
+                                   unsigned threads, const std::string &cacheFolder) {
+  std::optional<ObjectCache> cache;
+  if (!cacheFolder.empty()) {
+    auto opened = ObjectCache::open(cacheFolder);
+    if (!opened)
+      return opened.error();
+    cache.emplace(std::move(*opened));
+  }
+  const ObjectCache *used = cache ? &*cache : nullptr;
+  auto prefillCode = compileKernels(prefill, target, threads, used);
   if (!prefillCode)
     return prefillCode.error();
-  auto decodeCode = compileKernels(decode, target, threads);
+  auto decodeCode = compileKernels(decode, target, threads, used);
   if (!decodeCode)
     return decodeCode.error();
   auto prefillProgram = readOnly(prefill, **prefillCode);

@@ -33,8 +33,10 @@ struct CompiledModel {
   runtime::Program decode;
 };
 
-/// Compiles two modules of level loops, one for each phase.
+/// Compiles two modules of level loops, one for each phase. `cacheFolder` is where compiled kernels
+/// are kept; empty: nowhere.
 Result<CompiledModel> compileLoops(mlir::ModuleOp prefill, mlir::ModuleOp decode,
-                                   const Target &target, unsigned threads);
+                                   const Target &target, unsigned threads,
+                                   const std::string &cacheFolder = "");
 
 } // namespace heddle::codegen

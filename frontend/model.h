@@ -60,6 +60,8 @@ struct CompileOptions {
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;
   std::function<void(const Progress &)> progress = {};
+  /// Where compiled code is kept for the next time; empty: nowhere. A folder of the user's alone.
+  std::string cacheFolder = "";
 };
 
 /// The model as text at `level`. Looks at `fuse`, `dtype` and `isa`. Never touches weights. Errors:
@@ -79,6 +81,7 @@ struct ModelInfo {
   int64_t context = 0;                  ///< the longest sequence it is made for; 0: not said
   bool hasCache = false;
   int64_t kernels = 0;     ///< compiled functions
+  int64_t compiled = 0;    ///< those of them that were not kept from an earlier time
   int64_t weightBytes = 0; ///< of the weights as the kernels read them
   int64_t cacheBytesPerToken = 0;
   double lowerSeconds = 0;  ///< from text to loops
@@ -123,5 +126,8 @@ private:
 /// for `show`, and those of the weights: a parameter that is missing or of another shape.
 Result<Model> compile(const ModelSource &source, const CompileOptions &options,
                       std::shared_ptr<runtime::WeightStore> weights);
+
+/// How many compilations this process has done.
+int64_t compilations();
 
 } // namespace heddle

@@ -3,6 +3,7 @@
 
 #include "codegen/jit/lower_to_llvm.h"
 #include "codegen/jit/machine.h"
+#include "codegen/jit/object_cache.h"
 
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -56,14 +57,17 @@ std::string textOf(llvm::Error error) { return llvm::toString(std::move(error));
 
 class OrcCode : public NativeCode {
 public:
-  OrcCode(std::unique_ptr<llvm::orc::LLJIT> jit, llvm::StringMap<runtime::Kernel> kernels)
-      : jit(std::move(jit)), kernels(std::move(kernels)) {}
+  OrcCode(std::unique_ptr<llvm::orc::LLJIT> jit, llvm::StringMap<runtime::Kernel> kernels,
+          size_t fresh)
+      : jit(std::move(jit)), kernels(std::move(kernels)), fresh(fresh) {}
   runtime::Kernel kernel(llvm::StringRef symbol) const override { return kernels.lookup(symbol); }
   size_t size() const override { return kernels.size(); }
+  size_t compiled() const override { return fresh; }
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
   llvm::StringMap<runtime::Kernel> kernels;
+  size_t fresh;
 };
 
 /// Runs `work(i)` for i below `count` on `threads` threads.
@@ -81,19 +85,16 @@ void forEach(size_t count, unsigned threads, llvm::function_ref<void(size_t)> wo
     helper.join();
 }
 
-} // namespace
+using Objects = std::vector<std::unique_ptr<llvm::MemoryBuffer>>;
 
-Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const Target &target,
-                                                   unsigned threads) {
-  Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target);
-  if (!kernels)
-    return kernels.error();
-
-  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects(kernels->size());
+/// Compiles all of `kernels`, in their order.
+Result<Objects> compileObjects(std::vector<KernelModule> &kernels, const Target &target,
+                               unsigned threads) {
+  Objects objects(kernels.size());
   std::mutex mutex;
   std::optional<Error> failed;
-  forEach(kernels->size(), threads, [&](size_t i) {
-    KernelModule &kernel = (*kernels)[i];
+  forEach(kernels.size(), threads, [&](size_t i) {
+    KernelModule &kernel = kernels[i];
     auto machine = createTargetMachine(target);
     llvm::SmallVector<char, 0> bytes;
     bool done = false;
@@ -112,7 +113,11 @@ Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const T
   });
   if (failed)
     return *failed;
+  return objects;
+}
 
+Result<std::unique_ptr<NativeCode>> link(Objects objects, llvm::ArrayRef<std::string> symbols,
+                                         size_t fresh) {
   llvm::orc::LLJITBuilder builder;
   auto jit = builder.create();
   if (!jit)
@@ -121,15 +126,53 @@ Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const T
     if (llvm::Error error = (*jit)->addObjectFile(std::move(object)))
       return internalError("a kernel could not be added: " + textOf(std::move(error)));
   llvm::StringMap<runtime::Kernel> addresses;
-  for (const KernelModule &kernel : *kernels) {
-    auto address = (*jit)->lookup(kernel.symbol);
+  for (const std::string &symbol : symbols) {
+    auto address = (*jit)->lookup(symbol);
     if (!address)
-      return internalError("kernel " + kernel.symbol +
+      return internalError("kernel " + symbol +
                            " could not be linked: " + textOf(address.takeError()));
-    addresses[kernel.symbol] = address->toPtr<runtime::Kernel>();
+    addresses[symbol] = address->toPtr<runtime::Kernel>();
   }
   return std::unique_ptr<NativeCode>(
-      std::make_unique<OrcCode>(std::move(*jit), std::move(addresses)));
+      std::make_unique<OrcCode>(std::move(*jit), std::move(addresses), fresh));
+}
+
+} // namespace
+
+Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const Target &target,
+                                                   unsigned threads, const ObjectCache *cache) {
+  // What the cache lacks goes into a module of its own.
+  mlir::OwningOpRef<mlir::ModuleOp> missing = mlir::ModuleOp::create(loops.getLoc());
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(missing->getBody());
+  std::vector<std::string> symbols;
+  llvm::StringMap<std::string> keys;
+  Objects objects;
+  for (auto kernel : loops.getOps<mlir::func::FuncOp>()) {
+    symbols.push_back(kernel.getSymName().str());
+    if (cache) {
+      std::string &key = keys[symbols.back()] = ObjectCache::key(kernel, target);
+      if (auto object = cache->find(key)) {
+        objects.push_back(std::move(object));
+        continue;
+      }
+    }
+    builder.clone(*kernel);
+  }
+  // Whatever is compiled, orc wants to find the target.
+  if (auto machine = createTargetMachine(target); !machine)
+    return machine.error();
+  Result<std::vector<KernelModule>> kernels = lowerToLLVM(*missing, target);
+  if (!kernels)
+    return kernels.error();
+  auto fresh = compileObjects(*kernels, target, threads);
+  if (!fresh)
+    return fresh.error();
+  for (auto [kernel, object] : llvm::zip_equal(*kernels, *fresh)) {
+    if (cache)
+      cache->keep(keys[kernel.symbol], object->getBuffer());
+    objects.push_back(std::move(object));
+  }
+  return link(std::move(objects), symbols, kernels->size());
 }
 
 /// All kernels in one module of `context`, optimised.

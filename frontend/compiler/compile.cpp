@@ -6,6 +6,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <atomic>
 #include <chrono>
 
 namespace heddle {
@@ -74,7 +75,8 @@ private:
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
 
-Result<codegen::CompiledModel> lowerBoth(Driver &driver, unsigned threads, ModelInfo &info,
+Result<codegen::CompiledModel> lowerBoth(Driver &driver, unsigned threads,
+                                         const std::string &cacheFolder, ModelInfo &info,
                                          Clock &clock) {
   if (driver.level() < Level::fused)
     if (Status status = driver.lower(Level::fused, Phase::prefill); !status)
@@ -86,8 +88,8 @@ Result<codegen::CompiledModel> lowerBoth(Driver &driver, unsigned threads, Model
     return status.error();
   info.lowerSeconds = clock.lap();
   CollectErrors errors(driver.module().getContext());
-  auto compiled =
-      codegen::compileLoops(driver.module(), other->module(), driver.choices().target, threads);
+  auto compiled = codegen::compileLoops(driver.module(), other->module(), driver.choices().target,
+                                        threads, cacheFolder);
   info.codeSeconds = clock.lap();
   if (!compiled && !errors.text().empty())
     return Error{compiled.error().kind, compiled.error().message + ": " + errors.text()};
@@ -123,6 +125,10 @@ ElementType dtypeOf(const runtime::Program &program) {
 
 } // namespace
 
+static std::atomic<int64_t> compilationCount = 0;
+
+int64_t compilations() { return compilationCount; }
+
 Result<Model> compile(const ModelSource &source, const CompileOptions &options,
                       std::shared_ptr<runtime::WeightStore> weights) {
   if (!weights)
@@ -145,9 +151,10 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   auto state = std::make_shared<ModelState>();
   ModelInfo &info = state->info;
   runtime::ThreadPool pool(options.threads);
-  auto compiled = lowerBoth(**driver, unsigned(pool.workers()), info, clock);
+  auto compiled = lowerBoth(**driver, unsigned(pool.workers()), options.cacheFolder, info, clock);
   if (!compiled)
     return compiled.error();
+  ++compilationCount;
   report(2);
 
   info.name = signature.name;
@@ -158,6 +165,7 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   info.context = signature.context;
   info.hasCache = signature.hasCache;
   info.kernels = int64_t(compiled->code->size());
+  info.compiled = int64_t(compiled->code->compiled());
   info.cacheBytesPerToken = cacheBytesPerToken(compiled->prefill);
   if (signature.mainInput < signature.inputs.size())
     info.vocabulary = signature.inputs[signature.mainInput].vocabulary;
