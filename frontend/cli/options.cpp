@@ -5,11 +5,36 @@
 #include "fmt/format.h"
 
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace heddle::command {
 
+/// `$XDG_CACHE_HOME/heddle` or `~/.cache/heddle`; none where it cannot be ours.
+static std::string usualCacheFolder() {
+  namespace fs = std::filesystem;
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  fs::path folder = cache && *cache ? fs::path(cache) : fs::path();
+  if (folder.empty() && home && *home)
+    folder = fs::path(home) / ".cache";
+  if (folder.empty() || !folder.is_absolute())
+    return "";
+  folder /= "heddle";
+  std::error_code error;
+  if (fs::create_directories(folder, error))
+    fs::permissions(folder, fs::perms::owner_all, error);
+  struct stat status = {};
+  bool ours = stat(folder.c_str(), &status) == 0 && status.st_uid == geteuid() &&
+              !(status.st_mode & (S_IWGRP | S_IWOTH)) && access(folder.c_str(), W_OK) == 0;
+  return ours ? folder.string() : "";
+}
+
 CompileOptions CommonOptions::compileOptions() const {
   CompileOptions options{.fuse = fuse, .isa = isa, .threads = threads};
+  if (!noCache)
+    options.cacheFolder = cacheDir.empty() ? usualCacheFolder() : cacheDir;
   if (!dtype.empty())
     options.dtype = dtype == "bf16" ? ElementType::bf16 : ElementType::f32;
   return options;
@@ -47,7 +72,8 @@ Parser::Parser(const Invocation &invocation, const std::string &about)
   add("--threads", common.threads, "N", "threads; the cores this process may use by default")
       ->check(CLI::Range(1, runtime::ThreadPool::maxThreads));
   parser.add_flag("--strict", common.strict, "the same bits however the work is cut")->group(group);
-  auto *folder = add("--cache-dir", common.cacheDir, "DIR", "where compiled code is kept");
+  auto *folder = add("--cache-dir", common.cacheDir, "DIR",
+                     "where compiled code is kept; a folder of your own");
   parser.add_flag("--no-cache", common.noCache, "keep no compiled code")
       ->group(group)
       ->excludes(folder);
