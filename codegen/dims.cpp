@@ -17,11 +17,23 @@ ArrayRef<Size> DimAnalysis::sizes(Value tensor) const {
   return found->second;
 }
 
+Size DimAnalysis::resolve(const Size &size) const {
+  Size sum;
+  for (const runtime::SizeTerm &term : size) {
+    Size product = constantSize(term.coefficient);
+    for (uint32_t factor : term.factors) {
+      auto alias = aliases.find(factor);
+      product = product * (alias == aliases.end() ? dimSize(factor) : resolve(alias->second));
+    }
+    sum = sum + product;
+  }
+  return sum;
+}
+
 Size DimAnalysis::dim(DimKind kind, uint32_t input, uint32_t axis) {
   for (auto [i, dim] : llvm::enumerate(dims))
     if (dim.kind == kind && dim.input == input && dim.axis == axis) {
-      auto alias = aliases.find(i);
-      return alias == aliases.end() ? dimSize(i) : alias->second;
+      return resolve(dimSize(i));
     }
   dims.push_back({kind, input, axis});
   return dimSize(dims.size() - 1);
@@ -75,10 +87,19 @@ static std::optional<uint32_t> tensorDim(const Size &size, ArrayRef<runtime::Dim
   return size[0].factors[0];
 }
 
+static bool dependsOn(const Size &size, uint32_t dim) {
+  return llvm::any_of(
+      size, [&](const runtime::SizeTerm &term) { return llvm::is_contained(term.factors, dim); });
+}
+
 LogicalResult DimAnalysis::unify(Operation *op, const Size &a, const Size &b) {
   if (a == b)
     return success();
   std::optional<uint32_t> first = tensorDim(a, dims), second = tensorDim(b, dims);
+  if (first && dependsOn(b, *first))
+    first = std::nullopt;
+  if (second && dependsOn(a, *second))
+    second = std::nullopt;
   if (!first && !second)
     return op->emitOpError("cannot show that dimensions ")
            << sizeText(a, dims) << " and " << sizeText(b, dims) << " are equal";

@@ -42,6 +42,8 @@ private:
   mlir::FailureOr<llvm::SmallVector<Size>> broadcast(mlir::Operation *op,
                                                      mlir::ValueRange operands);
   Size rowCount(mlir::Value sequences);
+  /// `size` with every alias replaced by what it stands for.
+  Size resolve(const Size &size) const;
 
   std::vector<runtime::Dim> dims;
   llvm::DenseMap<uint32_t, Size> aliases; ///< of dimensions of tensor arguments

@@ -4,6 +4,8 @@
 // in bf16 two entries, or two positions of a value, share 32 bits.
 #include "codegen/kernels/kernels.h"
 
+#include "codegen/kernels/key_source.h"
+
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/row_records.h"
 #include "codegen/kernels/tiles.h"
@@ -33,7 +35,7 @@ OpResult viewOf(CacheAppendOp op, Side side) {
 bool isRead(CacheAppendOp op, Side side) {
   return llvm::any_of(viewOf(op, side).getUses(), [](OpOperand &use) {
     auto attention = dyn_cast<AttentionOp>(use.getOwner());
-    return !attention || (use.get() != attention.getKey() && use.get() != attention.getValue());
+    return !attention || !cacheOf(attention);
   });
 }
 

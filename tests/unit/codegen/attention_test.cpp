@@ -1,0 +1,223 @@
+// Attention as native code against the interpreter: masks, groups, caches, ragged batches, NaN in
+// keys that no query may see.
+#include "tests/unit/codegen/run_interpreter.h"
+#include "tests/unit/codegen/run_native.h"
+
+#include "codegen/jit/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace heddle::test {
+namespace {
+
+struct Variant {
+  std::string name;
+  std::string mask; ///< attributes of the mask
+  int64_t heads, keyHeads, width, valueWidth;
+};
+
+std::vector<Variant> variants() {
+  return {{"causal", "causal", 4, 2, 8, 8},
+          {"window", "causal, window = 3 : i64", 2, 2, 16, 16},
+          {"wide_window", "causal, window = 40 : i64", 2, 1, 4, 20},
+          {"prefix", "causal, prefix = 5 : i64", 3, 1, 6, 5},
+          {"open", "", 6, 2, 10, 33},
+          {"window_alone", "window = 9 : i64", 1, 1, 1, 1},
+          {"one_group_of_eight", "causal", 8, 1, 64, 64}};
+}
+
+Tensor64 randomTensor(Shape shape, unsigned seed) {
+  Tensor64 tensor(std::move(shape));
+  std::mt19937 engine(seed);
+  for (double &value : tensor.data)
+    value = double(int(engine() % 4001) - 2000) / 1000;
+  return tensor;
+}
+
+std::string tensorType(int64_t heads, int64_t width, const char *element = "f32") {
+  return "tensor<" + std::to_string(heads) + "x?x" + std::to_string(width) + "x" + element + ">";
+}
+
+/// The region that scales a score.
+std::string region() {
+  return " {\n^bb0(%s: f32):\n%scale = arith.constant 0.3 : f32\n%t = arith.mulf %s, %scale : f32\n"
+         "heddle.yield %t : f32\n}\n";
+}
+
+std::string attributes(const Variant &v) {
+  return v.mask.empty() ? "{masked}" : "{masked, " + v.mask + "}";
+}
+
+/// Attention over a cache of `element`.
+std::string cachedText(const Variant &v, const char *element) {
+  std::string q = tensorType(v.heads, v.width), k = tensorType(v.keyHeads, v.width),
+              val = tensorType(v.keyHeads, v.valueWidth), o = tensorType(v.heads, v.valueWidth);
+  std::string keys = tensorType(v.keyHeads, v.width, element);
+  std::string values = tensorType(v.keyHeads, v.valueWidth, element);
+  std::string cache = "!heddle.cache<1 x " + std::to_string(v.keyHeads) + ", " +
+                      std::to_string(v.width) + ", " + std::to_string(v.valueWidth) + ", " +
+                      element + ">";
+  return "func.func @forward(%q: " + q + ", %k: " + k + ", %v: " + val + ", %ids: tensor<?xi32>, " +
+         "%rows: !heddle.sequences, %cache: " + cache + ") -> (" + o + ", " + cache + ") {\n" +
+         "%c, %ks, %vs, %kr = heddle.cache_append %cache, %k, %v, %rows {layer = 0 : i64} : (" +
+         cache + ", " + k + ", " + val + ", !heddle.sequences) -> (" + cache + ", " + keys + ", " +
+         values + ", !heddle.sequences)\n%o = heddle.attention %q, %ks, %vs queries(%rows) " +
+         "keys(%kr) " + attributes(v) + " : (" + q + ", " + keys + ", " + values +
+         ", !heddle.sequences, !heddle.sequences) -> " + o + region() + "return %o, %c : " + o +
+         ", " + cache + "\n}\n";
+}
+
+/// Attention over tensors, with or without a description of their rows.
+std::string tensorText(const Variant &v, bool described) {
+  std::string q = tensorType(v.heads, v.width), k = tensorType(v.keyHeads, v.width),
+              val = tensorType(v.keyHeads, v.valueWidth), o = tensorType(v.heads, v.valueWidth);
+  std::string rows = described ? ", %ids: tensor<?xi32>, %rows: !heddle.sequences" : "";
+  std::string operands = described ? "queries(%rows) keys(%rows) " : "";
+  std::string types = described ? ", !heddle.sequences, !heddle.sequences" : "";
+  return "func.func @forward(%q: " + q + ", %k: " + k + ", %v: " + val + rows + ") -> " + o +
+         " {\n%o = heddle.attention %q, %k, %v " + operands + attributes(v) + " : (" + q + ", " +
+         k + ", " + val + types + ") -> " + o + region() + "return %o : " + o + "\n}\n";
+}
+
+/// The arguments of a call whose rows belong to `sequences`.
+Call callOf(const Variant &v, std::vector<runtime::Sequence> sequences, unsigned seed) {
+  int32_t rows = 0;
+  for (const runtime::Sequence &sequence : sequences)
+    rows += sequence.length;
+  Batch batch{sequences, {}};
+  return {randomTensor({v.heads, rows, v.width}, seed),
+          randomTensor({v.keyHeads, rows, v.width}, seed + 1),
+          randomTensor({v.keyHeads, rows, v.valueWidth}, seed + 2), Tensor64(Shape{rows}), batch};
+}
+
+void expectSame(const std::vector<Tensors> &found, const std::vector<Tensors> &expected,
+                double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    expectNear(found[i].at(0), expected[i].at(0), tolerance, "call " + std::to_string(i));
+}
+
+class Attention : public testing::TestWithParam<JitOptions> {
+protected:
+  void SetUp() override {
+    if (!codegen::selectTarget(GetParam().isa))
+      GTEST_SKIP() << "this processor cannot run " << GetParam().isa;
+  }
+};
+
+void PrintTo(const JitOptions &options, std::ostream *stream) {
+  *stream << options.isa << " threads " << options.threads << (options.decode ? " decode" : "");
+}
+
+TEST_P(Attention, ReadsTheCache) {
+  for (const Variant &v : variants())
+    for (const char *element : {"f32", "bf16"}) {
+      SCOPED_TRACE(v.name + " " + element);
+      Model model{.text = cachedText(v, element), .params = {}, .slots = 3, .context = 100};
+      // Two ragged prompts, a chunk for one of them, a step for both and a new third one.
+      std::vector<Call> calls = {callOf(v, {{0, 17, 0, 1}, {17, 3, 0, 0}}, 1),
+                                 callOf(v, {{0, 33, 17, 1}}, 5),
+                                 callOf(v, {{0, 1, 3, 0}, {1, 1, 50, 1}, {2, 40, 0, 2}}, 9)};
+      auto found = runNative(model, calls, GetParam());
+      auto expected = interpret(model, calls);
+      ASSERT_TRUE(bool(found)) << found.error().message;
+      ASSERT_TRUE(bool(expected)) << expected.error().message;
+      // The oracle rounds no activation; in bf16 keys, values, queries and weights are.
+      expectSame(*found, *expected, std::string(element) == "f32" ? 3e-6 : 4e-2);
+    }
+}
+
+TEST_P(Attention, ReadsTensors) {
+  for (const Variant &v : variants())
+    for (bool described : {false, true}) {
+      SCOPED_TRACE(v.name + (described ? " described" : ""));
+      Model model{.text = tensorText(v, described)};
+      std::vector<runtime::Sequence> sequences = {{0, 37, 0, 0}};
+      if (described)
+        sequences = {{0, 5, 2, 0}, {5, 0, 0, 1}, {5, 31, 0, 2}};
+      std::vector<Call> calls = {callOf(v, sequences, 21)};
+      if (!described)
+        calls[0].resize(3);
+      auto found = runNative(model, calls, GetParam());
+      auto expected = interpret(model, calls);
+      ASSERT_TRUE(bool(found)) << found.error().message;
+      ASSERT_TRUE(bool(expected)) << expected.error().message;
+      expectSame(*found, *expected, 3e-6);
+    }
+}
+
+TEST_P(Attention, HiddenKeysDoNotLeak) {
+  Variant v{"", "causal, window = 4 : i64", 2, 1, 8, 8};
+  for (const char *element : {"f32", "bf16"}) {
+    Model model{.text = cachedText(v, element), .params = {}, .slots = 1, .context = 40};
+    std::vector<Call> clean = {callOf(v, {{0, 21, 0, 0}}, 3)};
+    std::vector<Call> dirty = clean;
+    // Position 10 holds no number: the queries 10 to 13 see it, the others must not notice.
+    for (size_t tensor : {1, 2})
+      for (int64_t i = 0; i < 8; ++i)
+        std::get<Tensor64>(dirty[0][tensor]).data[10 * 8 + i] =
+            i % 2 ? std::numeric_limits<double>::quiet_NaN()
+                  : std::numeric_limits<double>::infinity();
+    auto expected = runNative(model, clean, GetParam());
+    auto found = runNative(model, dirty, GetParam());
+    ASSERT_TRUE(expected && found);
+    for (int64_t head = 0; head < 2; ++head)
+      for (int64_t row = 0; row < 21; ++row)
+        for (int64_t i = 0; i < 8; ++i) {
+          size_t at = (head * 21 + row) * 8 + i;
+          double value = (*found)[0][0].data[at];
+          if (row >= 10 && row < 14)
+            EXPECT_TRUE(std::isnan(value)) << row;
+          else
+            EXPECT_EQ(value, (*expected)[0][0].data[at]) << row;
+        }
+  }
+}
+
+TEST_P(Attention, PiecesGiveTheSameBits) {
+  Variant v{"", "causal", 4, 2, 8, 8};
+  for (const char *element : {"f32", "bf16"}) {
+    Model model{.text = cachedText(v, element), .params = {}, .slots = 1, .context = 64};
+    Call whole = callOf(v, {{0, 40, 0, 0}}, 7);
+    auto slice = [&](int32_t from, int32_t count) {
+      Call piece = whole;
+      for (size_t tensor = 0; tensor < 3; ++tensor) {
+        const auto &source = std::get<Tensor64>(whole[tensor]);
+        Tensor64 part({source.dim(0), count, source.dim(2)});
+        for (int64_t head = 0; head < source.dim(0); ++head)
+          for (int64_t i = 0; i < count * source.dim(2); ++i)
+            part.data[head * count * source.dim(2) + i] =
+                source.data[(head * 40 + from) * source.dim(2) + i];
+        piece[tensor] = part;
+      }
+      piece[3] = Tensor64(Shape{count});
+      piece[4] = Batch{{{0, count, from, 0}}, {}};
+      return piece;
+    };
+    auto once = runNative(model, {whole}, GetParam());
+    auto pieces = runNative(model, {slice(0, 17), slice(17, 22), slice(39, 1)}, GetParam());
+    ASSERT_TRUE(once && pieces);
+    int32_t first = 0;
+    for (const Tensors &piece : *pieces) {
+      int64_t count = piece[0].dim(1);
+      for (int64_t head = 0; head < 4; ++head)
+        for (int64_t i = 0; i < count * 8; ++i)
+          ASSERT_EQ(piece[0].data[head * count * 8 + i],
+                    (*once)[0][0].data[(head * 40 + first) * 8 + i]);
+      first += int32_t(count);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Attention,
+                         testing::Values(JitOptions{"avx2", 1, false},
+                                         JitOptions{"avx512", 5, false},
+                                         JitOptions{"avx512_bf16", 1, false},
+                                         JitOptions{"native", 2, true}));
+
+} // namespace
+} // namespace heddle::test
