@@ -101,6 +101,20 @@ static std::vector<OpCase> maskCases() {
               "%y"),
       {Tensor64({2, 1}, {1, 2}), Batch::single(2, 2), Tensor64({4, 1}, {1, 2, 3, 4})},
       Tensor64({2, 4}, {1, 2, 3, -inf, 2, 4, 6, 8}));
+  // Queries and keys of different batches meet sequence by sequence: two targets and their sources.
+  OpCase cross = simpleCase(
+      "mask_across_batches",
+      forward("%q: tensor<?x1xf32>, %rows: !heddle.sequences, %k: tensor<?x1xf32>, %sources: "
+              "!heddle.sequences",
+              "tensor<?x?xf32>",
+              "%s = heddle.matmul %q, %k {transpose_rhs} : (tensor<?x1xf32>, tensor<?x1xf32>) -> "
+              "tensor<?x?xf32>\n"
+              "%y = heddle.mask %s queries(%rows) keys(%sources) : (tensor<?x?xf32>, "
+              "!heddle.sequences, !heddle.sequences) -> tensor<?x?xf32>",
+              "%y"),
+      {Tensor64({3, 1}, {1, 2, 3}), Batch{{{0, 2, 7, 0}, {2, 1, 0, 1}}, {}},
+       Tensor64({3, 1}, {1, 2, 3}), Batch{{{0, 1, 0, 0}, {1, 2, 0, 1}}, {}}},
+      Tensor64({3, 3}, {1, -inf, -inf, 2, -inf, -inf, -inf, 6, 9}));
   Batch two = {{{0, 2, 0, 0}, {2, 1, 5, 1}}, {}};
   double h = -inf;
   return {
@@ -117,6 +131,7 @@ static std::vector<OpCase> maskCases() {
       rowMask("sequences_causal", "causal", two, 3, {0, h, h, 0, 0, h, h, h, 0}),
       tensor,
       fewer,
+      cross,
   };
 }
 
@@ -197,7 +212,21 @@ static std::vector<OpCase> cacheCases() {
   seen.data[33] = 4;      // and 2,
   seen.data[64 + 16] = 9; // row 2 its own key 3, 16 rows on.
   rows.expected = {{seen}};
-  return {append, rows};
+
+  // A bf16 cache gives bf16 back; these values it holds exactly.
+  std::string half = "!heddle.cache<1 x 1, 1, 1, bf16>", halves = "tensor<1x?x1xbf16>";
+  OpCase bf16 = simpleCase(
+      "cache_append_bf16",
+      forward("%x: tensor<?x1xf32>, %rows: !heddle.sequences, %c: " + half, heads + ", " + half,
+              "%k = heddle.split_heads %x {heads = 1 : i64} : (tensor<?x1xf32>) -> " + heads +
+                  "\n%c1, %ks, %vs, %kr = heddle.cache_append %c, %k, %k, %rows {layer = 0 : i64} "
+                  ": (" +
+                  half + ", " + heads + ", " + heads + ", !heddle.sequences) -> (" + half + ", " +
+                  halves + ", " + halves + ", !heddle.sequences)\n" +
+                  "%y = heddle.cast %ks to f32 : (" + halves + ") -> " + heads,
+              "%y, %c1"),
+      {Tensor64({3, 1}, {1.5, -0.25, 96}), Batch::single(3)}, view({{1.5, -0.25, 96}}));
+  return {append, rows, bf16};
 }
 
 std::vector<OpCase> attentionCases() {

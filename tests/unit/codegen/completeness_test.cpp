@@ -1,8 +1,11 @@
 // Walks the registered dialect: every operation has documentation whose examples are right, a
-// meaning in the interpreter, and a test that runs it. A new operation that lacks one fails here.
+// meaning in the interpreter, a kernel or a reason for having none, and a test that runs it. A new
+// operation that lacks one fails here.
 #include "tests/unit/codegen/op_docs.h"
 #include "tests/unit/codegen/run_interpreter.h"
 
+#include "codegen/interfaces.h"
+#include "codegen/passes.h"
 #include "ir/dialect.h"
 
 #include "mlir/IR/Operation.h"
@@ -11,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -72,6 +76,37 @@ TEST(Completeness, EveryOperationHasAReference) {
   for (const std::string &name : registeredOps())
     EXPECT_NE(codegen::Interpreter::supports(name), programOps.contains(name))
         << "the interpreter does not know " << name;
+}
+
+/// Operations without a kernel, each with what becomes of it before or instead.
+const std::map<std::string, std::string> withoutKernel = {
+    {"heddle.param", "bound when a model is loaded"},
+    {"heddle.weight", "an operand of kernels"},
+    {"heddle.constant", "an operand of kernels"},
+    {"heddle.gated_mlp", "expand-composites makes matmuls of it"},
+    {"heddle.unary", "prepare-kernels makes a map of it"},
+    {"heddle.binary", "prepare-kernels makes a map of it"},
+    {"heddle.select", "prepare-kernels makes a map of it"},
+    {"heddle.cast", "prepare-kernels makes a map of it"},
+    {"heddle.split_heads", "a view"},
+    {"heddle.slice", "a view"},
+    {"heddle.yield", "ends a region"},
+    {"heddle.program", "what kernels are called by"},
+    {"heddle.launch", "what kernels are called by"},
+};
+
+TEST(Completeness, EveryOperationHasAKernelOrAReason) {
+  DialectRegistry registry;
+  registry.insert<ir::HeddleDialect>();
+  codegen::registerKernels(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  for (const std::string &name : registeredOps()) {
+    auto op = RegisteredOperationName::lookup(name, &context);
+    ASSERT_TRUE(op) << name;
+    EXPECT_NE(op->hasInterface<codegen::KernelOpInterface>(), withoutKernel.contains(name))
+        << name << " has neither a kernel nor a reason for having none, or both";
+  }
 }
 
 TEST(Completeness, EveryOperationIsRunByATest) {
