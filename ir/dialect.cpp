@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -37,12 +38,21 @@ void HeddleDialect::initialize() {
       >();
 }
 
+/// Elements of one position of a cache, a thousand times those of the largest models.
+static constexpr int64_t maxCacheElements = int64_t(1) << 32;
+
 LogicalResult CacheType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t layers,
                                 int64_t heads, int64_t keyWidth, int64_t valueWidth, Type element) {
   if (layers < 1 || heads < 1 || keyWidth < 1 || valueWidth < 1)
     return emitError() << "a cache needs at least one layer and head and widths of at least 1, "
                           "found "
                        << layers << " x " << heads << ", " << keyWidth << ", " << valueWidth;
+  // What a position takes is computed in many places; none of them should have to expect more.
+  int64_t width, rows, elements;
+  if (llvm::AddOverflow(keyWidth, valueWidth, width) || llvm::MulOverflow(layers, heads, rows) ||
+      llvm::MulOverflow(rows, width, elements) || elements > maxCacheElements)
+    return emitError() << "a cache of " << layers << " x " << heads << ", " << keyWidth << ", "
+                       << valueWidth << " is larger than any model's";
   if (!element.isF32() && !element.isBF16())
     return emitError() << "a cache holds f32 or bf16, not " << element;
   return success();

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -292,8 +293,10 @@ LogicalResult MergeHeadsOp::inferReturnTypes(MLIRContext *, MaybeLocation locati
   auto type = tensorOf(adaptor.getInput());
   if (type.getRank() != 3 || type.isDynamicDim(0) || type.isDynamicDim(2))
     return fail(location, "merge_heads: needs [heads, tokens, width], found ", describe(type));
-  types.push_back(RankedTensorType::get(
-      {type.getDimSize(1), type.getDimSize(0) * type.getDimSize(2)}, type.getElementType()));
+  int64_t width;
+  if (llvm::MulOverflow(type.getDimSize(0), type.getDimSize(2), width))
+    return fail(location, "merge_heads: too many entries a row in ", describe(type));
+  types.push_back(RankedTensorType::get({type.getDimSize(1), width}, type.getElementType()));
   return success();
 }
 
@@ -502,7 +505,10 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, MaybeLocation location, 
       return fail(location, "concat: ", describe(type), " does not follow ", describe(first),
                   " along dimension ", axis);
     bool open = shape[axis] == dynamic || type.isDynamicDim(axis);
-    shape[axis] = open ? dynamic : shape[axis] + type.getDimSize(axis);
+    if (open)
+      shape[axis] = dynamic;
+    else if (llvm::AddOverflow(shape[axis], type.getDimSize(axis), shape[axis]))
+      return fail(location, "concat: too many entries along dimension ", axis);
   }
   types.push_back(RankedTensorType::get(shape, first.getElementType()));
   return success();

@@ -55,7 +55,9 @@ static Status evalLinear(ir::LinearOp op, Frame &frame) {
 static Status evalGatedLinear(ir::GatedLinearOp op, Frame &frame) {
   const Tensor64 &input = frame.tensor(op.getInput());
   bool transposed = op.getTransposeRhs();
-  if (Status status = checkProduct(input, frame.shape(op.getGate()), transposed); !status)
+  if (Status status =
+          checkGate(input, frame.shape(op.getGate()), frame.shape(op.getUp()), transposed);
+      !status)
     return status;
   Tensor64 gate = reference::matmul(input, frame.matrix(op.getGate()), transposed);
   Tensor64 up = reference::matmul(input, frame.matrix(op.getUp()), transposed);
@@ -66,8 +68,11 @@ static Status evalGatedLinear(ir::GatedLinearOp op, Frame &frame) {
 static Status evalAttention(ir::AttentionOp op, Frame &frame) {
   const Tensor64 &query = frame.tensor(op.getQuery()), &key = frame.tensor(op.getKey());
   const Tensor64 &value = frame.tensor(op.getValue());
-  if (Status status = require(key.dim(1) == value.dim(1),
-                              fmt::format("{} keys meet {} values", key.dim(1), value.dim(1)));
+  if (Status status =
+          require(key.dim(1) == value.dim(1) && key.dim(2) == query.dim(2),
+                  fmt::format("queries {}, keys {} and values {} do not meet",
+                              reference::describe(query.shape), reference::describe(key.shape),
+                              reference::describe(value.shape)));
       !status)
     return status;
   int64_t scoresType[] = {op.getQuery().getType().getDimSize(0),

@@ -37,7 +37,9 @@ static Status evalMatmul(ir::MatmulOp op, Frame &frame) {
 static Status evalGatedMlp(ir::GatedMlpOp op, Frame &frame) {
   const Tensor64 &input = frame.tensor(op.getInput());
   bool transposed = op.getTransposeWeights();
-  if (Status status = checkProduct(input, frame.shape(op.getGate()), transposed); !status)
+  if (Status status =
+          checkGate(input, frame.shape(op.getGate()), frame.shape(op.getUp()), transposed);
+      !status)
     return status;
   Tensor64 gate = reference::matmul(input, frame.matrix(op.getGate()), transposed);
   Tensor64 up = reference::matmul(input, frame.matrix(op.getUp()), transposed);

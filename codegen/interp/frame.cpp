@@ -97,6 +97,14 @@ Status checkProduct(const Tensor64 &lhs, const Shape &rhs, bool transposed) {
                              runtime::reference::describe(rhs), transposed ? " transposed" : ""));
 }
 
+Status checkGate(const Tensor64 &lhs, const Shape &gate, const Shape &up, bool transposed) {
+  if (Status status = checkProduct(lhs, gate, transposed); !status)
+    return status;
+  return require(gate == up,
+                 fmt::format("gate and up must have one shape, found {} and {}",
+                             runtime::reference::describe(gate), runtime::reference::describe(up)));
+}
+
 Status require(bool condition, const std::string &message) {
   if (condition)
     return {};

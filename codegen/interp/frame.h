@@ -100,6 +100,9 @@ Result<runtime::reference::Visibility> visibilityOf(const MaskOperands &operands
 /// An error unless `[.., M, K]` and `[K, N]` (transposed `[N, K]`) have one K.
 Status checkProduct(const Tensor64 &lhs, const Shape &rhs, bool transposed);
 
+/// The same for the two weights of a gate, which also have one shape.
+Status checkGate(const Tensor64 &lhs, const Shape &gate, const Shape &up, bool transposed);
+
 /// The function an elementwise kind stands for.
 double (*functionOf(ir::UnaryKind kind))(double);
 

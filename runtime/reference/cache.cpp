@@ -3,29 +3,32 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace heddle::runtime::reference {
 
 Cache64::Cache64(int64_t layers, int64_t heads, int64_t keyWidth, int64_t valueWidth, int64_t slots,
                  int64_t context)
-    : heads(heads), keyWidth(keyWidth), valueWidth(valueWidth), slots(slots), context(context),
-      stores(size_t(layers * slots)) {}
+    : layers(layers), heads(heads), keyWidth(keyWidth), valueWidth(valueWidth), slots(slots),
+      context(context) {}
 
-int64_t Cache64::lengthOf(const Store &store) const {
-  return int64_t(store.keys.size()) / (heads * keyWidth);
+int64_t Cache64::lengthOf(int64_t layer, int64_t slot) const {
+  auto store = stores.find({layer, slot});
+  return store == stores.end() ? 0 : int64_t(store->second.keys.size()) / (heads * keyWidth);
 }
 
 Status Cache64::check(int64_t layer, std::span<const Sequence> sequences) const {
-  std::vector<bool> taken(static_cast<size_t>(slots));
+  std::set<int64_t> taken;
+  if (layer < 0 || layer >= layers)
+    return usageError(fmt::format("layer {} of a cache of {}", layer, layers));
   for (size_t i = 0; i < sequences.size(); ++i) {
     const Sequence &sequence = sequences[i];
     if (sequence.slot < 0 || sequence.slot >= slots)
       return usageError(
           fmt::format("sequence {} is in slot {} of a cache of {}", i, sequence.slot, slots));
-    if (taken[size_t(sequence.slot)])
+    if (!taken.insert(sequence.slot).second)
       return usageError(fmt::format("two sequences of one call are in slot {}", sequence.slot));
-    taken[size_t(sequence.slot)] = true;
-    int64_t held = lengthOf(stores[size_t(layer * slots + sequence.slot)]);
+    int64_t held = lengthOf(layer, sequence.slot);
     if (sequence.position > held)
       return usageError(fmt::format("sequence {} goes on at position {}, but its slot holds {}", i,
                                     sequence.position, held));
@@ -63,7 +66,7 @@ Result<KeyView> Cache64::append(int64_t layer, const Tensor64 &keys, const Tenso
   KeyView view;
   for (size_t i = 0; i < sequences.size(); ++i) {
     const Sequence &sequence = sequences[i];
-    Store &store = stores[size_t(layer * slots + sequence.slot)];
+    Store &store = stores[{layer, sequence.slot}];
     write(store.keys, keys, sequence);
     write(store.values, values, sequence);
     for (int32_t position = 0; position < sequence.position + sequence.length; ++position)
@@ -75,14 +78,14 @@ Result<KeyView> Cache64::append(int64_t layer, const Tensor64 &keys, const Tenso
   view.keys = Tensor64({heads, total, keyWidth});
   view.values = Tensor64({heads, total, valueWidth});
   for (const Sequence &sequence : sequences) {
-    const Store &store = stores[size_t(layer * slots + sequence.slot)];
+    const Store &store = stores[{layer, sequence.slot}];
     read(store.keys, view.keys, first);
     read(store.values, view.values, first);
-    first += (lengthOf(store) + keyBlock - 1) / keyBlock * keyBlock;
+    first += (lengthOf(layer, sequence.slot) + keyBlock - 1) / keyBlock * keyBlock;
   }
   return view;
 }
 
-void Cache64::reset() { std::fill(stores.begin(), stores.end(), Store{}); }
+void Cache64::reset() { stores.clear(); }
 
 } // namespace heddle::runtime::reference

@@ -5,6 +5,8 @@
 #include "runtime/reference/tensor64.h"
 #include "runtime/result.h"
 
+#include <map>
+
 namespace heddle::runtime::reference {
 
 /// Keys and values of the sequences of a call, as an append returns them.
@@ -38,10 +40,11 @@ private:
   };
 
   Status check(int64_t layer, std::span<const Sequence> sequences) const;
-  int64_t lengthOf(const Store &store) const;
+  /// Positions that a slot of a layer holds.
+  int64_t lengthOf(int64_t layer, int64_t slot) const;
 
-  int64_t heads, keyWidth, valueWidth, slots, context;
-  std::vector<Store> stores; ///< `[layer][slot]`
+  int64_t layers, heads, keyWidth, valueWidth, slots, context;
+  std::map<std::pair<int64_t, int64_t>, Store> stores; ///< by layer and slot, once written
 };
 
 } // namespace heddle::runtime::reference

@@ -14,10 +14,10 @@ Tensor64 reduce(const Tensor64 &input, int64_t axis, Reduction kind) {
   shape[size_t(axis)] = 1;
   Tensor64 result(shape);
   for (int64_t i = 0; i < result.size(); ++i) {
-    const double *first = input.data.data() + i / stride * stride * count + i % stride;
+    int64_t first = i / stride * stride * count + i % stride;
     double folded = kind == Reduction::max ? -infinity : kind == Reduction::min ? infinity : 0;
     for (int64_t j = 0; j < count; ++j) {
-      double x = first[j * stride];
+      double x = input.data[size_t(first + j * stride)];
       folded = kind == Reduction::max   ? max(folded, x)
                : kind == Reduction::min ? min(folded, x)
                                         : folded + x;

@@ -279,3 +279,22 @@ func.func private @wrong(!heddle.cache<0 x 4, 8, 8, f32>)
 
 // expected-error@+1 {{a cache holds f32 or bf16, not 'i32'}}
 func.func private @wrong(!heddle.cache<1 x 4, 8, 8, i32>)
+
+// -----
+
+func.func @wrong(%x: tensor<4x?x9223372036854775807xf32>) {
+  // expected-error@+2 {{merge_heads: too many entries a row in [4, ?, 9223372036854775807] f32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r = heddle.merge_heads %x : (tensor<4x?x9223372036854775807xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{a cache of 9223372036854775807 x 2, 8, 8 is larger than any model's}}
+func.func private @wrong(!heddle.cache<9223372036854775807 x 2, 8, 8, f32>)
+
+// -----
+
+// expected-error@+1 {{a cache of 4294967296 x 1, 8, 8 is larger than any model's}}
+func.func private @wrong(!heddle.cache<4294967296 x 1, 8, 8, f32>)

@@ -233,3 +233,12 @@ func.func @wrong(%x: tensor<?x4xf32>) {
   %r = heddle.slice %x {axis = 1 : i64, start = 9223372036854775807 : i64, size = 2 : i64} : (tensor<?x4xf32>) -> tensor<?x2xf32>
   return
 }
+
+// -----
+
+func.func @wrong(%x: tensor<?x9223372036854775807xf32>) {
+  // expected-error@+2 {{concat: too many entries along dimension 1}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r = heddle.concat %x, %x {axis = 1 : i64} : (tensor<?x9223372036854775807xf32>, tensor<?x9223372036854775807xf32>) -> tensor<?x?xf32>
+  return
+}

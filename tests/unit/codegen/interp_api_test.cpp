@@ -169,6 +169,25 @@ TEST(InterpreterRun, ChecksDimensionsThatTypesLeaveOpen) {
               HasSubstr("select_rows: 2 rows meet sequences of 3"));
 }
 
+TEST(InterpreterRun, ChecksDimensionsOfFusedOperations) {
+  std::string open = "tensor<?x?xf32>", heads = "tensor<1x?x?xf32>";
+  Model gated = {forward("%x: " + open + ", %g: " + open + ", %u: " + open, open,
+                         "%y = heddle.gated_linear %x, %g, %u : (" + open + ", " + open + ", " +
+                             open + ") -> " + open +
+                             " {\n^bb0(%p: f32, %q: f32):\nheddle.yield %p : f32\n}",
+                         "%y")};
+  EXPECT_EQ(runError(gated, {Tensor64({1, 2}), Tensor64({2, 3}), Tensor64({2, 4})}).message,
+            "gated_linear: gate and up must have one shape, found [2, 3] and [2, 4]");
+  Model attention = {forward("%q: " + heads + ", %k: " + heads + ", %v: " + heads, heads,
+                             "%y = heddle.attention %q, %k, %v : (" + heads + ", " + heads + ", " +
+                                 heads + ") -> " + heads +
+                                 " {\n^bb0(%s: f32):\nheddle.yield %s : f32\n}",
+                             "%y")};
+  EXPECT_EQ(
+      runError(attention, {Tensor64({1, 1, 2}), Tensor64({1, 3, 4}), Tensor64({1, 3, 4})}).message,
+      "attention: queries [1, 1, 2], keys [1, 3, 4] and values [1, 3, 4] do not meet");
+}
+
 TEST(InterpreterRun, RefusesWhatItDoesNotKnow) {
   Model scalar = {forward("%x: tensor<?xf32>", "tensor<?xf32>",
                           "%y = arith.addf %x, %x : tensor<?xf32>", "%y")};
