@@ -307,9 +307,9 @@ LogicalResult AttentionPattern::matchShapes() {
                     " dimensions, attention takes [heads, queries, keys]",
                 "merge the leading dimensions with reshape");
   for (Value side : {key, value})
-    if (side.getDefiningOp<ir::WeightOp>() ||
-        !cast<RankedTensorType>(side.getType()).getElementType().isF32())
-      return fail("keys and values must be computed in f32, found " + ir::describe(side.getType()));
+    if (side.getDefiningOp<ir::WeightOp>())
+      return fail("keys and values must be computed, found a weight, " +
+                  ir::describe(side.getType()));
   takeHeads();
   if (shapeOf(key).size() == 2 || shapeOf(key).size() == 3) {
     SmallVector<int64_t> q = withHeads(query), k = withHeads(key), v = withHeads(value);
