@@ -310,6 +310,8 @@ LogicalResult AttentionPattern::matchShapes() {
     if (side.getDefiningOp<ir::WeightOp>())
       return fail("keys and values must be computed, found a weight, " +
                   ir::describe(side.getType()));
+  if (!cast<RankedTensorType>(query.getType()).getElementType().isF32())
+    return fail("queries must be f32, found " + ir::describe(query.getType()));
   takeHeads();
   if (shapeOf(key).size() == 2 || shapeOf(key).size() == 3) {
     SmallVector<int64_t> q = withHeads(query), k = withHeads(key), v = withHeads(value);
