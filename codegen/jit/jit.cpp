@@ -15,6 +15,7 @@
 #include "llvm/Support/SourceMgr.h"
 
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <thread>
 
@@ -116,12 +117,31 @@ Result<Objects> compileObjects(std::vector<KernelModule> &kernels, const Target 
   return objects;
 }
 
+/// f32 to bf16, to nearest even: what LLVM calls where a processor without bf16 moves one about,
+/// since it keeps it in f32 meanwhile.
+__bf16 truncateToBf16(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000)
+    return std::bit_cast<__bf16>(static_cast<uint16_t>((bits >> 16) | 0x40));
+  return std::bit_cast<__bf16>(static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16));
+}
+
+/// Gives the code the one function of a compiler's own library that it may call.
+llvm::Error defineLibrary(llvm::orc::LLJIT &jit) {
+  llvm::orc::SymbolMap symbols;
+  symbols[jit.mangleAndIntern("__truncsfbf2")] = {llvm::orc::ExecutorAddr::fromPtr(&truncateToBf16),
+                                                  llvm::JITSymbolFlags::Exported};
+  return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
+}
+
 Result<std::unique_ptr<NativeCode>> link(Objects objects, llvm::ArrayRef<std::string> symbols,
                                          size_t fresh) {
   llvm::orc::LLJITBuilder builder;
   auto jit = builder.create();
   if (!jit)
     return internalError("orc did not start: " + textOf(jit.takeError()));
+  if (llvm::Error error = defineLibrary(**jit))
+    return internalError("orc took no library: " + textOf(std::move(error)));
   for (auto &object : objects)
     if (llvm::Error error = (*jit)->addObjectFile(std::move(object)))
       return internalError("a kernel could not be added: " + textOf(std::move(error)));
