@@ -36,15 +36,15 @@ static constexpr Verb verbs[] = {
     {"opt", "[FILE]", "run passes on the text of a graph, as mlir-opt does", opt},
 };
 
-static std::string helpText(bool ownModel) {
-  std::string text = "usage: heddle VERB [ARGUMENT...]\n\n";
+static std::string helpText(const std::string &program, bool ownModel) {
+  std::string text = "usage: " + program + " VERB [ARGUMENT...]\n\n";
   for (const Verb &verb : verbs)
     text += fmt::format("  {:<8} {:<6} {}\n", verb.name,
                         ownModel && verb.arguments == "MODEL" ? "" : verb.arguments, verb.summary);
   if (!ownModel)
     text += "\nMODEL is a checkpoint, a file of graph text, or a built-in shape (heddle list "
             "models).\n";
-  return text + "`heddle VERB --help` says what a verb takes.\n";
+  return text + "`" + program + " VERB --help` says what a verb takes.\n";
 }
 
 int fail(const Error &error) {
@@ -75,11 +75,20 @@ Status print(std::string_view text) {
   return {};
 }
 
+/// What the user calls this program by.
+static std::string programName(const Invocation &invocation) {
+  if (!invocation.graph || invocation.argc < 1)
+    return "heddle";
+  std::string_view path = invocation.argv[0];
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
 static int dispatch(Invocation invocation) {
   std::string_view name = invocation.argc > 1 ? invocation.argv[1] : "";
-  bool ownModel = invocation.graph != nullptr;
+  std::string program = programName(invocation);
+  std::string help = helpText(program, invocation.graph != nullptr);
   if (name == "--help" || name == "-h" || name == "help") {
-    Status printed = print(helpText(ownModel));
+    Status printed = print(help);
     return printed ? exitOk : fail(printed.error());
   }
   if (name == "--version") {
@@ -89,7 +98,7 @@ static int dispatch(Invocation invocation) {
   for (const Verb &verb : verbs) {
     if (verb.name != name)
       continue;
-    std::string title = "heddle " + std::string(verb.name);
+    std::string title = program + " " + std::string(verb.name);
     invocation.argv[1] = title.data();
     --invocation.argc;
     ++invocation.argv;
@@ -98,7 +107,7 @@ static int dispatch(Invocation invocation) {
   }
   if (!name.empty())
     note(fmt::format("unknown verb '{}'", name));
-  std::fputs(helpText(ownModel).c_str(), stderr);
+  std::fputs(help.c_str(), stderr);
   return exitUsage;
 }
 

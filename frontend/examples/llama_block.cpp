@@ -1,9 +1,8 @@
 // A LLaMA block in the builder API, every step of the architecture in sight; then a model of two
-// such blocks as text.
+// such blocks, and a command line for it.
 #include "frontend/heddle.h"
 
 #include <cmath>
-#include <cstdio>
 
 using namespace heddle;
 
@@ -49,9 +48,5 @@ Graph model() {
   return g;
 }
 
-int main() {
-  Result<std::string> text = model().text();
-  if (!text)
-    return std::fprintf(stderr, "%s\n", text.error().message.c_str()), 1;
-  std::fputs(text->c_str(), stdout);
-}
+// The whole command line for this model: show, run, compare, bench.
+int main(int argc, char **argv) { return heddle::cli(argc, argv, model()); }
