@@ -68,7 +68,7 @@ static Value decoded(Emit &e, Value loaded) {
   return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ne, loaded, zero);
 }
 
-Value loadElements(Emit &e, Value memref, ArrayRef<Value> at, Value mask, Type element) {
+Value loadElements(Emit &e, Value memref, ArrayRef<Value> at, Value mask) {
   auto type = cast<MemRefType>(memref.getType());
   SmallVector<Value> own(at.take_back(type.getRank()));
   for (auto [index, size] : llvm::zip(own, type.getShape()))

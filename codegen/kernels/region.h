@@ -30,7 +30,7 @@ void forRows(Emit &emit, mlir::Value tile, int64_t rows, mlir::Value count,
 /// mask means all lanes; others read as 0. Booleans, which are bytes, come as i1; bf16 may be kept
 /// as i16.
 mlir::Value loadElements(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at,
-                         mlir::Value mask, mlir::Type element = {});
+                         mlir::Value mask);
 
 /// The element at `at` in all lanes.
 mlir::Value loadRepeated(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at);

@@ -1,4 +1,5 @@
-// Records of rows, and which key rows a query row sees: what mask and attention share.
+// Records of rows, and which key rows a query row sees. Attention, which works on intervals of
+// keys, must agree with it.
 #pragma once
 
 #include "codegen/emit.h"
