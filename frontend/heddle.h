@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frontend/command_line.h"
+#include "frontend/command_line.h"
 #include "frontend/generate.h"
 #include "frontend/graph.h"
 #include "frontend/load.h"
