@@ -61,7 +61,7 @@ TEST(Trained, theCompiledModelWritesTheKnownText) {
   HEDDLE_TEST_DATA_FILE(path, "llama2c/stories260K.bin");
   HEDDLE_TEST_DATA_FILE(expected, "expected/stories260K.greedy200.txt");
   Trained trained = open(path);
-  for (const char *fuse : {"all,-attention"}) {
+  for (const char *fuse : {"all", "none"}) {
     auto model = compile(graphOf(trained.checkpoint.config), {.fuse = fuse}, trained.weights);
     ASSERT_TRUE(model) << model.error().message;
     for (int threads : {1, 2}) {
@@ -147,6 +147,26 @@ TEST(Trained, theOracleRunsGpt2) {
   EXPECT_EQ(found, run.expected);
 }
 
+TEST(Trained, theCompiledModelRunsGpt2) {
+  HEDDLE_TEST_DATA_FILE(path, "safetensors/capp-gpt2/model.safetensors");
+  HEDDLE_TEST_DATA_FILE(expected, "expected/capp-gpt2.greedy.json");
+  Gpt2Run run = gpt2Run(path, expected);
+  for (const char *fuse : {"all", "none"}) {
+    auto model = compile(run.graph, {.fuse = fuse}, run.weights);
+    ASSERT_TRUE(model) << model.error().message;
+    auto session = model->session();
+    ASSERT_TRUE(session) << session.error().message;
+    auto logits = session->prefill(run.prompt);
+    ASSERT_TRUE(logits) << logits.error().message;
+    EXPECT_LE(difference(logits->values, run.logits).rms, 1e-5) << fuse;
+    session->reset();
+    auto generated = session->generate(
+        run.prompt, {.tokens = int64_t(run.expected.size()), .sampling = {.temperature = 0}});
+    ASSERT_TRUE(generated) << generated.error().message;
+    EXPECT_EQ(generated->ids, run.expected) << fuse;
+  }
+}
+
 //===-- LLaMA in bf16 -------------------------------------------------------------------------===//
 
 /// Our name of a tensor of a LLaMA published for the transformers library.
@@ -215,6 +235,20 @@ TEST(Trained, theOracleRunsLlamaInBf16) {
   ASSERT_TRUE(logits) << logits.error().message;
   // The golden logits are f32 arithmetic on the bf16 weights.
   EXPECT_LE(difference(run.golden, *logits).rms, 1e-5);
+}
+
+TEST(Trained, theCompiledModelRunsLlamaInBf16) {
+  HEDDLE_TEST_DATA_FILE(path, "safetensors/paged-infer/tiny_llama.safetensors");
+  HEDDLE_TEST_DATA_FILE(golden, "safetensors/paged-infer/tiny_llama_golden.bin");
+  LlamaRun run = llamaRun(path, golden);
+  auto model = compile(run.graph, {}, run.weights);
+  ASSERT_TRUE(model) << model.error().message;
+  auto session = model->session();
+  ASSERT_TRUE(session) << session.error().message;
+  auto logits = session->prefill(run.ids, LogitsOf::all);
+  ASSERT_TRUE(logits) << logits.error().message;
+  std::vector<double> golden64(run.golden.begin(), run.golden.end());
+  EXPECT_LE(difference(logits->values, golden64).rms, 1e-2);
 }
 
 } // namespace
