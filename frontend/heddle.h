@@ -3,7 +3,6 @@
 #pragma once
 
 #include "frontend/command_line.h"
-#include "frontend/command_line.h"
 #include "frontend/generate.h"
 #include "frontend/graph.h"
 #include "frontend/load.h"

@@ -30,11 +30,11 @@ int main(int argc, char **argv) {
   auto session = model->session();
   if (!session)
     return fail(session.error());
-  auto told = generateText(*session, *tokenizer->tokenizer, argc > 2 ? argv[2] : "",
-                           {.tokens = 200, .sampling = {.temperature = 0}},
-                           [](std::string_view text) {
-                             std::fwrite(text.data(), 1, text.size(), stdout);
-                             return std::fflush(stdout) == 0;
-                           });
+  auto told =
+      generateText(*session, *tokenizer->tokenizer, argc > 2 ? argv[2] : "",
+                   {.tokens = 200, .sampling = {.temperature = 0}}, [](std::string_view text) {
+                     std::fwrite(text.data(), 1, text.size(), stdout);
+                     return std::fflush(stdout) == 0;
+                   });
   return told ? 0 : fail(told.error());
 }
