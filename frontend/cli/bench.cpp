@@ -43,8 +43,8 @@ public:
   /// Compiles once more, where code is kept, and notes how long that takes.
   Status compileAgain(const CompileOptions &compiling);
 
-  std::string text() const;
-  Json json() const;
+  std::string text();
+  Json json();
 
   int64_t compiles = 0; ///< in all of the measurements
 
@@ -225,10 +225,10 @@ static std::string versus(const Share &share, std::string_view unit) {
   return share.share() > 1 ? text + " (over the limit, measured again)" : text;
 }
 
-std::string Bench::text() const {
+std::string Bench::text() {
   using runtime::formatBytes;
   const ModelInfo &info = model.info();
-  int threads = const_cast<Session &>(session).executor().threads();
+  int threads = session.executor().threads();
   std::string text =
       bold(source.name) +
       fmt::format(": {}, {}, {} thread{}, {}medians of {}\n",
@@ -265,7 +265,7 @@ std::string Bench::text() const {
                             limits.read.all.best);
 }
 
-Json Bench::json() const {
+Json Bench::json() {
   const ModelInfo &info = model.info();
   auto marked = [](std::vector<Json::Member> members, const Share &share) {
     if (share.share() > 1)
@@ -314,7 +314,7 @@ Json Bench::json() const {
                                 {"arena_bytes", session.arenaBytes()},
                                 {"peak_rss_bytes", peakMemory()}})},
        {"machine", machineJson(limits)},
-       {"threads", const_cast<Session &>(session).executor().threads()},
+       {"threads", session.executor().threads()},
        {"dtype", info.dtype == ElementType::bf16 ? "bf16" : "f32"},
        {"isa", info.isa},
        {"batch", options.batch},
@@ -380,9 +380,7 @@ int bench(const Invocation &invocation) {
     return fail(limits.error());
 
   ProgressLine progress(!parser.common.quiet);
-  compiling.progress = [&](const Progress &step) {
-    progress.update(step.stage, step.done, step.total);
-  };
+  progress.follow(compiling);
   std::string cacheFolder = std::exchange(compiling.cacheFolder, "");
   int64_t before = compilations();
   auto compiled = compile(model->source, compiling, model->weights);

@@ -47,9 +47,7 @@ Result<std::unique_ptr<Variant>> Variant::make(const LoadedModel &model,
                                                ProgressLine &progress) {
   CompileOptions compiling = options.compile;
   compiling.fuse = std::move(fuse);
-  compiling.progress = [&](const Progress &step) {
-    progress.update(step.stage, step.done, step.total);
-  };
+  progress.follow(compiling);
   auto compiled = compile(model.source, compiling, model.weights);
   if (!compiled)
     return compiled.error();

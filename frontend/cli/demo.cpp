@@ -131,7 +131,11 @@ Status Demo::fuse() {
 }
 
 Status Demo::compileAndRun() {
-  auto compiled = compile(model.source, common.compileOptions(), model.weights);
+  ProgressLine progress(!common.quiet);
+  CompileOptions compiling = common.compileOptions();
+  progress.follow(compiling);
+  auto compiled = compile(model.source, compiling, model.weights);
+  progress.clear();
   if (!compiled)
     return compiled.error();
   const ModelInfo &info = compiled->info();

@@ -224,9 +224,7 @@ int run(const Invocation &invocation) {
   bool quiet = parser.common.quiet;
   ProgressLine progress(!quiet);
   CompileOptions compiling = parser.common.compileOptions();
-  compiling.progress = [&](const Progress &step) {
-    progress.update(step.stage, step.done, step.total);
-  };
+  progress.follow(compiling);
   auto compiled = compile(model->source, compiling, model->weights);
   progress.clear();
   if (!compiled)

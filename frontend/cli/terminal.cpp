@@ -41,15 +41,14 @@ using Clock = std::chrono::steady_clock;
 static constexpr char wipeLine[] = "\r\033[K";
 static std::atomic<bool> lineDrawn = false;
 
-ProgressLine::ProgressLine(bool wanted)
-    : wanted(wanted && stderrIsTerminal()), begin(Clock::now()), last(begin) {}
+ProgressLine::ProgressLine(bool wanted) : wanted(wanted && stderrIsTerminal()) {}
 
 ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::update(std::string_view what, int64_t done, int64_t total) {
   using namespace std::chrono_literals;
   Clock::time_point now = Clock::now();
-  if (!wanted || now - begin < 300ms || now - last < 100ms)
+  if (!wanted || (drawn && now - last < 100ms))
     return;
   last = now;
   std::string line(what);
@@ -72,6 +71,15 @@ void ProgressLine::clear() {
   std::fflush(stderr);
   drawn = false;
   lineDrawn = false;
+}
+
+void ProgressLine::follow(CompileOptions &options) {
+  options.progress = [this](const Progress &step) {
+    if (step.stage == "compile")
+      update("compiling");
+    else
+      update("preparing " + std::string(step.stage), step.done, step.total);
+  };
 }
 
 //===-- Interrupts

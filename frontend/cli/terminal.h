@@ -1,6 +1,8 @@
 // What depends on whether somebody watches: colour, progress, Ctrl-C.
 #pragma once
 
+#include "frontend/model.h"
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -18,7 +20,7 @@ std::string dim(std::string_view text);
 std::string green(std::string_view text);
 
 /// One line on standard error that says how far something long has come, drawn in place. Draws only
-/// on a terminal, nothing for what is over in a moment, and is gone when this object is.
+/// on a terminal, and is gone when this object is.
 class ProgressLine {
 public:
   explicit ProgressLine(bool wanted);
@@ -30,10 +32,13 @@ public:
   void update(std::string_view what, int64_t done = 0, int64_t total = 0);
   void clear();
 
+  /// Draws how far compilations with these options have come; they may live as long as this object.
+  void follow(CompileOptions &options);
+
 private:
   bool wanted;
   bool drawn = false;
-  std::chrono::steady_clock::time_point begin, last;
+  std::chrono::steady_clock::time_point last;
 };
 
 /// From now on Ctrl-C removes the temporary file being written, if any, wipes the progress line and
