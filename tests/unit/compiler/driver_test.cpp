@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 using namespace heddle;
 using testing::HasSubstr;
 using testing::Not;
@@ -93,6 +95,21 @@ TEST(Driver, errorsOfAGraphComeOutTogether) {
   EXPECT_THAT(model.error().message, HasSubstr("3 heads do not divide"));
   EXPECT_THAT(model.error().message, HasSubstr("5 heads do not divide"));
   EXPECT_THAT(model.error().message, HasSubstr("driver_test.cpp:"));
+}
+
+TEST(Driver, oneGraphServesSeveralThreads) {
+  Graph g = small();
+  const std::string expected = *show(g, Level::planned);
+  std::vector<std::string> found(4);
+  std::vector<std::thread> threads;
+  for (std::string &text : found)
+    threads.emplace_back([&] {
+      auto planned = show(g, Level::planned);
+      text = planned ? *planned : planned.error().message;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_THAT(found, testing::Each(expected));
 }
 
 TEST(Driver, missingWeightsComeOutTogether) {
