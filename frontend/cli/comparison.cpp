@@ -132,7 +132,7 @@ Status Comparing::compileAll() {
     FusionEffect effect{.name = fusion.name, .fired = 0, .without = {}};
     for (const FusionEvent &event : explanation.events)
       effect.fired += event.fired && event.fusion == fusion.name;
-    if (effect.fired > 0) {
+    if (effect.fired > 0 && options.eachFusion) {
       leftOut.push_back(result.fusions.size());
       sets.push_back(options.compile.fuse + ",-" + fusion.name);
     }

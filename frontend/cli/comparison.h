@@ -15,6 +15,7 @@ struct ComparisonOptions {
   int64_t promptTokens = 0; ///< 0: as many as are usual and fit
   int64_t errorTokens = 0;  ///< 0: at most 32
   int64_t reps = 5;
+  bool eachFusion = true; ///< also measure each fusion left out
 };
 
 /// One program, in one phase.

@@ -167,9 +167,13 @@ Status Demo::compileAndRun() {
 
 Status Demo::compare() {
   ProgressLine progress(!common.quiet);
-  auto comparison = compareFusion(
-      model, {.compile = common.compileOptions(), .promptTokens = 512, .errorTokens = 0, .reps = 5},
-      progress);
+  auto comparison = compareFusion(model,
+                                  {.compile = common.compileOptions(),
+                                   .promptTokens = 512,
+                                   .errorTokens = 0,
+                                   .reps = 5,
+                                   .eachFusion = false},
+                                  progress);
   if (!comparison)
     return comparison.error();
   return heading("Fused against unfused",

@@ -25,8 +25,10 @@ double Times::spread() const {
 
 bool withinNoise(const Times &one, const Times &other) {
   bool faster = false, slower = false;
-  for (size_t i = 0; i < std::min(one.values().size(), other.values().size()); ++i)
-    (one.values()[i] < other.values()[i] ? faster : slower) = true;
+  for (size_t i = 0; i < std::min(one.values().size(), other.values().size()); ++i) {
+    faster |= one.values()[i] < other.values()[i];
+    slower |= one.values()[i] > other.values()[i];
+  }
   return faster == slower;
 }
 
