@@ -235,7 +235,8 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       .Case([&](SelectRowsOp select) {
         if (failed(unify(op, sizes(select.getInput())[0], rowCount(select.getRows()))))
           return failure();
-        return set(op, {dim(DimKind::outputs, rows(select.getRows()).argument), {}});
+        return set(op, {dim(DimKind::outputs, rows(select.getRows()).argument),
+                        sizes(select.getInput())[1]});
       })
       .Case([&](MapOp map) -> LogicalResult {
         auto sizes = broadcast(op, map.getInputs());

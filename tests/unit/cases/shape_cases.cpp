@@ -98,7 +98,14 @@ static std::vector<OpCase> rowCases() {
       forward(arguments, "tensor<?xi32>",
               "%y = heddle.positions %rows : (!heddle.sequences) -> tensor<?xi32>", "%y"),
       {x, batch}, vector({4, 5, 6, 0, 1}));
-  return {last, all, none, positions};
+  OpCase open = simpleCase(
+      "select_rows_of_open_width",
+      forward("%x: tensor<?x?xf32>, %rows: !heddle.sequences", "tensor<?x?xf32>",
+              "%y = heddle.select_rows %x, %rows : (tensor<?x?xf32>, !heddle.sequences) -> "
+              "tensor<?x?xf32>",
+              "%y"),
+      {x, Batch(batch).withLastRows()}, Tensor64({2, 2}, {4, 5, 8, 9}));
+  return {last, all, none, positions, open};
 }
 
 std::vector<OpCase> shapeCases() {
