@@ -232,6 +232,8 @@ int run(const Invocation &invocation) {
   if (!model->checkpoint)
     if (Status found = findTokenizer(compiled->info().words); !found)
       return fail(found.error());
+  if (model->checkpoint && !tokenizer.tokenizer && !quiet)
+    note("prints ids: " + tokenizer.whyNone);
   auto prompt = promptIds(options, tokenizer.tokenizer.get(), tokenizer.whyNone);
   if (!prompt)
     return fail(prompt.error());

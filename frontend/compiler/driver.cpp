@@ -61,7 +61,7 @@ Result<Choices> choose(const CompileOptions &options) {
     return usageError(why);
   auto target = codegen::selectTarget(options.isa);
   if (!target)
-    return target.error();
+    return usageError(target.error().message);
   return Choices{*fusions, *target};
 }
 
