@@ -6,15 +6,46 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace heddle::test {
 
 namespace {
 
+/// Memory that ends where a page begins that nobody may touch: reading or writing past the end ends
+/// the test.
+class GuardedBuffer {
+public:
+  explicit GuardedBuffer(size_t bytes) : bytes(bytes) {
+    size_t page = size_t(sysconf(_SC_PAGESIZE));
+    length = (bytes + page - 1) / page * page + page;
+    void *mapped =
+        mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    base = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
+    if (base)
+      mprotect(base + length - page, page, PROT_NONE);
+    end = base ? base + length - page : nullptr;
+  }
+  GuardedBuffer(const GuardedBuffer &) = delete;
+  GuardedBuffer &operator=(const GuardedBuffer &) = delete;
+  ~GuardedBuffer() {
+    if (base)
+      munmap(base, length);
+  }
+
+  uint8_t *data() const { return end - bytes; }
+  size_t size() const { return bytes; }
+
+private:
+  size_t bytes, length;
+  uint8_t *base, *end;
+};
+
 /// The elements of a tensor as a program wants them.
-std::vector<uint8_t> encode(const Tensor64 &tensor, runtime::ElementType type) {
-  std::vector<uint8_t> bytes(size_t(runtime::byteSize(type, tensor.size())));
-  uint8_t *to = bytes.data();
+std::unique_ptr<GuardedBuffer> encode(const Tensor64 &tensor, runtime::ElementType type) {
+  auto bytes = std::make_unique<GuardedBuffer>(size_t(runtime::byteSize(type, tensor.size())));
+  uint8_t *to = bytes->data();
   auto put = [&](auto value) {
     memcpy(to, &value, sizeof(value));
     to += sizeof(value);
@@ -40,6 +71,21 @@ std::vector<uint8_t> encode(const Tensor64 &tensor, runtime::ElementType type) {
   return bytes;
 }
 
+/// Runs the call again with its results in guarded memory. Nothing was committed, so that the cache
+/// is as it was.
+Status runGuarded(JitModel &model, runtime::Call &call,
+                  std::vector<std::unique_ptr<GuardedBuffer>> &results) {
+  const runtime::Program &program = model.programs().prefill.program;
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const runtime::TensorView &view = model.executor().result(i);
+    results.push_back(
+        std::make_unique<GuardedBuffer>(size_t(runtime::byteSize(view.type, view.elements()))));
+    if (results.back()->size())
+      call.result(i, results.back()->data(), int64_t(results.back()->size()));
+  }
+  return model.executor().run(call);
+}
+
 } // namespace
 
 Result<std::vector<Tensors>> runNative(const Model &model, const std::vector<Call> &calls,
@@ -62,7 +108,7 @@ Result<std::vector<Tensors>> runNative(const Model &model, const std::vector<Cal
   std::vector<Tensors> results;
   for (const Call &arguments : calls) {
     runtime::Call call;
-    std::vector<std::vector<uint8_t>> storage;
+    std::vector<std::unique_ptr<GuardedBuffer>> storage, destinations;
     std::vector<runtime::Sequence> sequences;
     auto next = arguments.begin();
     for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -70,7 +116,7 @@ Result<std::vector<Tensors>> runNative(const Model &model, const std::vector<Cal
         call.cache(*cache);
       } else if (auto *tensor = std::get_if<Tensor64>(&*next)) {
         storage.push_back(encode(*tensor, program.inputs[i].type));
-        call.tensor(i, storage.back().data(), tensor->shape);
+        call.tensor(i, storage.back()->data(), tensor->shape);
         ++next;
       } else {
         auto &batch = std::get<Batch>(*next++);
@@ -79,6 +125,8 @@ Result<std::vector<Tensors>> runNative(const Model &model, const std::vector<Cal
       }
     }
     Status status = native->executor().run(call);
+    if (status)
+      status = runGuarded(*native, call, destinations);
     if (!status)
       return status.error();
     if (cache)
