@@ -1,19 +1,11 @@
 // Kernels of cache_append: rows into the cache, and, where something other than attention reads
-// them, the keys and values of the call's sequences out of it. Where elements lie in the cache is
-// told by runtime/cache.h: keys in blocks of 16 positions, one entry of 16 keys behind the other;
-// in bf16 two entries, or two positions of a value, share 32 bits.
+// them, the keys and values of the call's sequences out of it (cache_gather.cpp).
 #include "codegen/kernels/kernels.h"
 
-#include "codegen/kernels/key_source.h"
-
+#include "codegen/kernels/cache_place.h"
 #include "codegen/kernels/region.h"
-#include "codegen/kernels/row_records.h"
-#include "codegen/kernels/tiles.h"
 #include "codegen/kernels/transpose.h"
 #include "codegen/plan.h"
-#include "ir/ops.h"
-
-#include "runtime/abi.h"
 
 using namespace mlir;
 using namespace heddle::ir;
@@ -22,175 +14,147 @@ namespace heddle::codegen {
 
 namespace {
 
-static_assert(runtime::keyBlock == lanes, "a block of keys is one vector");
-
-enum Side { keys = 0, values = 1 };
-
-/// Result `1 + side` of cache_append: all keys or all values.
-OpResult viewOf(CacheAppendOp op, Side side) {
-  return cast<OpResult>(side == keys ? op.getAllKeys() : op.getAllValues());
-}
-
 /// Whether all keys, or all values, are read as a tensor. Attention reads the cache itself.
-bool isRead(CacheAppendOp op, Side side) {
+bool isRead(CacheAppendOp op, CacheSide side) {
   return llvm::any_of(viewOf(op, side).getUses(), [](OpOperand &use) {
     auto attention = dyn_cast<AttentionOp>(use.getOwner());
-    return !attention || !cacheOf(attention);
+    return !attention || (use.get() != attention.getKey() && use.get() != attention.getValue());
   });
 }
 
-/// Addresses in the cache, in words: an element in f32, a pair of elements in bf16.
-struct CacheEmitter {
-  CacheAppendOp op;
-  Lowering &lowering;
-  KernelBuilder &kernel;
-  Emit &e;
-  Side side;
+/// Writes rows of one side.
+struct AppendEmitter : CachePlace {
+  AppendEmitter(CacheAppendOp op, KernelBuilder &kernel, CacheSide side)
+      : CachePlace(op, kernel, side), input(kernel.operand(side == CacheSide::keys ? 1 : 2)),
+        cache(memory(!bf16()    ? e.f32()
+                     : isKeys() ? e.i32()
+                                : Type(e.b.getI16Type()))) {}
 
-  CacheType type() { return op.getCache().getType(); }
-  bool bf16() { return type().getElement().isBF16(); }
-  int64_t width() { return side == keys ? type().getKeyWidth() : type().getValueWidth(); }
-  int64_t elementBytes() { return bf16() ? 2 : 4; }
-  /// Words of 16 positions.
-  int64_t blockWords() {
-    if (side == keys)
-      return lanes * (bf16() ? llvm::divideCeil(width(), 2) : width());
-    return width() * lanes / (bf16() ? 2 : 1);
-  }
-  Ref ref() { return {side == keys ? Ref::cacheKeys : Ref::cacheValues}; }
-  Value sequences() { return kernel.flat({Ref::sequences, 3}, e.i32()); }
+  Value input; ///< `[heads, rows, width]`
+  Value cache; ///< words, or half words for values in bf16
 
-  Value slotOf(Value sequence) {
-    return e.toIndex(e.load(sequences(), e.add(e.mul(e.toIndex(sequence), 4), 3)));
+  /// `count` entries of a row, 0 beyond; in bf16 as their bits.
+  Value load(Value head, Value row, Value column, int64_t count) {
+    Type element = bf16() ? Type(e.b.getI16Type()) : e.f32();
+    if (count <= 0)
+      return arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.vec(element)));
+    Value at[] = {head, row, column};
+    Value x =
+        count < lanes ? e.loadMasked(input, at, e.mask(e.index(count))) : e.loadVector(input, at);
+    return bf16() ? e.bitcast(e.toBf16(x), e.vec(element)) : x;
   }
-  /// The first word of the block that `position` is in.
-  Value blockOf(Value slot, Value head, Value position) {
-    Value context = kernel.size(lowering.context.dims.context());
-    Value row = e.add(e.mul(slot, type().getHeads()), head);
-    Value block = e.add(e.mul(row, e.div(context, lanes)), e.div(position, lanes));
-    return e.mul(block, blockWords());
+  Value shuffle(Value a, Value b, ArrayRef<int64_t> order) {
+    return vector::ShuffleOp::create(e.b, e.loc, a, b, order);
   }
 
-  //===-- Rows into the cache
-  //-------------------------------------------------------------------===//
+  //===-- One row
+  //-------------------------------------------------------------------------------===//
 
-  /// A row of one head.
-  void append(Value input, Value cache, Value head, Value row, Value slot, Value position) {
+  void row(Value head, Value row, Value slot, Value position) {
     Value block = blockOf(slot, head, position), inside = e.rem(position, lanes);
     for (int64_t column = 0; column < width(); column += lanes) {
       int64_t count = std::min(lanes, width() - column);
-      Value mask = count < lanes ? e.mask(e.index(count)) : Value();
-      Value x = loadElements(e, input, {head, row, e.index(column)}, mask);
-      if (side == keys)
-        appendKey(x, column, count, cache, e.add(block, inside));
+      Value x = load(head, row, e.index(column), count);
+      if (isKeys())
+        rowOfKeys(x, column, count, e.add(block, inside));
       else
-        appendValue(x, column, mask, count, cache, block, inside);
+        rowOfValues(x, column, count, block, inside);
     }
   }
 
   /// Entries `column` on of a key, each word a block's width from the one before.
-  void appendKey(Value x, int64_t column, int64_t count, Value cache, Value start) {
-    if (bf16()) {
-      x = e.bitcast(e.toBf16(x), e.vec(e.i32(), lanes / 2));
-      column /= 2;
-      count = llvm::divideCeil(count, 2);
-    }
-    for (int64_t i = 0; i < count; ++i)
+  void rowOfKeys(Value x, int64_t column, int64_t count, Value start) {
+    if (bf16())
+      x = e.bitcast(x, e.vec(e.i32(), lanes / 2));
+    for (int64_t i = 0; i < int64_t(llvm::divideCeil(count, perWord())); ++i)
       e.store(vector::ExtractOp::create(e.b, e.loc, x, i), cache,
-              e.add(start, (column + i) * lanes));
+              e.add(start, (column / perWord() + i) * lanes));
   }
 
   /// Entries `column` on of a value. In bf16 they are every other half word: their neighbours are
   /// another token's, which another worker may be writing.
-  void appendValue(Value x, int64_t column, Value mask, int64_t count, Value cache, Value block,
-                   Value inside) {
+  void rowOfValues(Value x, int64_t column, int64_t count, Value block, Value inside) {
     if (!bf16()) {
       Value at = e.add(e.add(block, e.mul(inside, width())), column);
-      return storeElements(e, x, cache, at, mask);
+      return storeElements(e, x, cache, at, count < lanes ? e.mask(e.index(count)) : Value());
     }
-    Value halves = e.bitcast(e.toBf16(x), e.vec(e.b.getI16Type()));
     Value pair = e.add(block, e.mul(e.div(inside, 2), width()));
     Value start = e.add(e.mul(e.add(pair, column), 2), e.rem(inside, 2));
     for (int64_t i = 0; i < count; ++i)
-      e.store(vector::ExtractOp::create(e.b, e.loc, halves, i), cache, e.add(start, 2 * i));
+      e.store(vector::ExtractOp::create(e.b, e.loc, x, i), cache, e.add(start, 2 * i));
   }
 
-  //===-- Rows out of the cache
-  //-----------------------------------------------------------------===//
+  //===-- A block: 16 rows of a sequence, from a position that 16 divides
+  //------------------------===//
 
-  /// Which of 16 positions hold something.
-  struct Block {
-    Value start;  ///< first word of the block in the cache
-    Value filled; ///< lanes
-    Value row;    ///< first row of the key view
-  };
-
-  void gather(Value cache, Value result, Value head, const Block &block) {
-    if (side == keys)
-      gatherKeys(cache, result, head, block);
-    else
-      gatherValues(cache, result, head, block);
+  void block(Value head, Value firstRow, Value slot, Value position) {
+    Value start = blockOf(slot, head, position);
+    if (isKeys())
+      return groups(lanes * perWord(), [&](Value column, int64_t count) {
+        blockOfKeys(head, firstRow, start, column, count);
+      });
+    groups(lanes, [&](Value column, int64_t count) {
+      for (int64_t i = 0; i < lanes; i += perWord())
+        blockOfValues(head, e.add(firstRow, i), e.add(start, i / perWord() * width()), column,
+                      count);
+    });
   }
 
-  /// 16 words of 16 keys at a time.
-  void gatherKeys(Value cache, Value result, Value head, const Block &block) {
-    int64_t perWord = bf16() ? 2 : 1, words = llvm::divideCeil(width(), perWord);
-    Value zero =
-        arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.vec(bf16() ? e.i32() : e.f32())));
-    for (int64_t word = 0; word < words; word += lanes) {
-      SmallVector<Value> square(lanes, zero);
-      for (int64_t i = 0; i < std::min(lanes, words - word); ++i) {
-        Value x = e.loadVector(cache, e.add(block.start, (word + i) * lanes));
-        square[i] = arith::SelectOp::create(e.b, e.loc, block.filled, x, zero);
-      }
-      emitTranspose(e, square);
-      int64_t column = word * perWord, lanesOut = lanes * perWord;
-      int64_t count = std::min(lanesOut, width() - column);
-      for (int64_t i = 0; i < lanes; ++i) {
-        Value x = bf16() ? e.bitcast(square[i], e.vec(e.b.getI16Type(), lanesOut)) : square[i];
-        Value at[] = {head, e.add(block.row, i), e.index(column)};
-        if (count < lanesOut)
-          e.storeMasked(x, result, at, e.mask(e.index(count), lanesOut));
-        else
-          e.storeVector(x, result, at);
-      }
-    }
+  /// Runs `body` for every `step` columns and for those that are left.
+  void groups(int64_t step, llvm::function_ref<void(Value, int64_t)> body) {
+    int64_t whole = width() / step * step;
+    if (whole)
+      e.loop(e.index(0), e.index(whole), step, [&](Value column) { body(column, step); });
+    if (whole < width())
+      body(e.index(whole), width() - whole);
   }
 
-  void gatherValues(Value cache, Value result, Value head, const Block &block) {
+  /// 16 words of 16 keys: what was a row becomes a lane.
+  void blockOfKeys(Value head, Value firstRow, Value start, Value column, int64_t count) {
+    SmallVector<int64_t> joined;
+    for (int64_t i = 0; i < 2 * lanes; ++i)
+      joined.push_back(i);
+    SmallVector<Value> square;
     for (int64_t i = 0; i < lanes; ++i) {
-      Value filled = e.broadcast(vector::ExtractOp::create(e.b, e.loc, block.filled, i));
-      Value row = e.add(block.start, i / (bf16() ? 2 : 1) * width());
-      for (int64_t column = 0; column < width(); column += lanes) {
-        int64_t count = std::min(lanes, width() - column);
-        Value mask = count < lanes ? e.mask(e.index(count)) : Value();
-        Value x = loadElements(e, cache, e.add(row, column), mask);
-        if (bf16()) {
-          // The even position is the lower half of a word.
-          VectorType words = e.vec(e.i32());
-          auto shift = arith::ConstantOp::create(
-              e.b, e.loc, DenseElementsAttr::get(words, e.b.getI32IntegerAttr(16 * (i % 2))));
-          x = arith::TruncIOp::create(e.b, e.loc, e.vec(e.b.getI16Type()),
-                                      arith::ShRUIOp::create(e.b, e.loc, x, shift));
-        }
-        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(x.getType()));
-        x = arith::SelectOp::create(e.b, e.loc, filled, x, zero);
-        Value at[] = {head, e.add(block.row, i), e.index(column)};
-        if (mask)
-          e.storeMasked(x, result, at, mask);
-        else
-          e.storeVector(x, result, at);
+      Value row = e.add(firstRow, i);
+      Value x = load(head, row, column, std::min(count, lanes));
+      if (bf16()) {
+        Value y = load(head, row, e.add(column, lanes), std::min(count - lanes, lanes));
+        x = e.bitcast(shuffle(x, y, joined), e.vec(e.i32()));
       }
+      square.push_back(x);
     }
+    emitTranspose(e, square);
+    Value word = e.add(start, e.mul(e.div(column, perWord()), lanes));
+    for (int64_t i = 0; i < int64_t(llvm::divideCeil(count, perWord())); ++i)
+      e.storeVector(square[i], cache, e.add(word, i * lanes));
+  }
+
+  /// Columns of a value, or of a pair of values: one position is the lower half of each word.
+  void blockOfValues(Value head, Value row, Value start, Value column, int64_t count) {
+    Value x = load(head, row, column, count), at = e.add(start, column);
+    int64_t width = lanes * perWord();
+    if (bf16()) {
+      SmallVector<int64_t> order;
+      for (int64_t i = 0; i < lanes; ++i)
+        order.append({i, lanes + i});
+      x = shuffle(x, load(head, e.add(row, 1), column, count), order);
+      at = e.mul(at, 2);
+    }
+    if (count < lanes)
+      e.storeMasked(x, cache, at, e.mask(e.index(count * perWord()), width));
+    else
+      e.storeVector(x, cache, at);
   }
 };
 
-constexpr StringLiteral gatherNames[] = {"gather_keys", "gather_values"};
+constexpr std::pair<CacheSide, StringLiteral> gathers[] = {{CacheSide::keys, "gather_keys"},
+                                                           {CacheSide::values, "gather_values"}};
 
 struct CacheAppendKernel : KernelOpInterface::ExternalModel<CacheAppendKernel, CacheAppendOp> {
   bool isElided(Operation *op, unsigned index) const {
     auto append = cast<CacheAppendOp>(op);
-    for (Side side : {keys, values})
+    for (auto [side, name] : gathers)
       if (viewOf(append, side).getResultNumber() == index)
         return !isRead(append, side);
     return true;
@@ -198,11 +162,11 @@ struct CacheAppendKernel : KernelOpInterface::ExternalModel<CacheAppendKernel, C
 
   void plan(Operation *op, const PlanContext &) const {
     Builder builder(op->getContext());
-    SmallVector<NamedAttribute> gathers;
-    for (Side side : {keys, values})
+    SmallVector<NamedAttribute> wanted;
+    for (auto [side, name] : gathers)
       if (isRead(cast<CacheAppendOp>(op), side))
-        gathers.push_back(builder.getNamedAttr(gatherNames[side], builder.getUnitAttr()));
-    op->setAttr(kernelAttrName, builder.getDictionaryAttr(gathers));
+        wanted.push_back(builder.getNamedAttr(name, builder.getUnitAttr()));
+    op->setAttr(kernelAttrName, builder.getDictionaryAttr(wanted));
   }
 
   LogicalResult lower(Operation *op, Lowering &lowering) const {
@@ -211,76 +175,63 @@ struct CacheAppendKernel : KernelOpInterface::ExternalModel<CacheAppendKernel, C
     if (!plan)
       return op->emitOpError("has no plan");
     lowerAppend(append, lowering);
-    for (Side side : {keys, values})
-      if (plan.contains(gatherNames[side]))
-        lowerGather(append, side, lowering);
+    for (auto [side, name] : gathers)
+      if (plan.contains(name))
+        lowerCacheGather(append, side, lowering);
     return success();
   }
 
+  /// A tile is 16 rows of a head: at once where they are a block of the cache, else one by one.
   void lowerAppend(CacheAppendOp op, Lowering &lowering) const {
     KernelBuilder kernel(lowering, op, "cache_append");
     Emit &e = kernel.emit;
-    CacheEmitter emitters[] = {{op, lowering, kernel, e, keys}, {op, lowering, kernel, e, values}};
-    Value inputs[] = {kernel.operand(1), kernel.operand(2)}, caches[2];
-    for (CacheEmitter &emitter : emitters) {
-      Type word = !emitter.bf16() ? e.f32() : emitter.side == keys ? e.i32() : e.b.getI16Type();
-      caches[emitter.side] = kernel.flat(emitter.ref(), word);
-    }
+    AppendEmitter sides[] = {{op, kernel, CacheSide::keys}, {op, kernel, CacheSide::values}};
     Value records = kernel.flat({Ref::rows, 3}, e.i32());
+    auto sequenceOf = [&](Value row) { return e.load(records, e.mul(row, 2)); };
+    auto positionOf = [&](Value row) { return e.load(records, e.add(e.mul(row, 2), 1)); };
+    auto compare = [&](arith::CmpIPredicate how, Value a, Value b) -> Value {
+      return arith::CmpIOp::create(e.b, e.loc, how, a, b);
+    };
 
     Launch launch;
     Size tokens = lowering.context.dims.sizes(op.getKeys())[1];
     int64_t heads = op.getCache().getType().getHeads();
-    launch.grid = {{tokens, runtime::keyBlock}, {constantSize(heads), 1}};
+    launch.grid = {{tokens, lanes}, {constantSize(heads), 1}};
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-      forRows(e, tile[0], runtime::keyBlock, kernel.size(tokens), [&](Value row) {
-        Value at = e.mul(row, 2), sequence = e.load(records, at);
-        Value position = e.load(records, e.add(at, 1));
-        Value described =
-            arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sge, sequence, e.integer(0));
-        e.when(described, [&] {
-          Value slot = emitters[0].slotOf(sequence);
-          for (CacheEmitter &emitter : emitters)
-            emitter.append(inputs[emitter.side], caches[emitter.side], tile[1], row, slot,
-                           e.toIndex(position));
-        });
-      });
-    });
-    for (CacheEmitter &emitter : emitters)
-      launch.bytes = launch.bytes +
-                     tokens * constantSize(heads * emitter.width() * (4 + emitter.elementBytes()));
-    kernel.finish(std::move(launch));
-  }
-
-  void lowerGather(CacheAppendOp op, Side side, Lowering &lowering) const {
-    KernelBuilder kernel(lowering, op, side == keys ? "cache_keys" : "cache_values");
-    Emit &e = kernel.emit;
-    CacheEmitter emitter{op, lowering, kernel, e, side};
-    unsigned index = viewOf(op, side).getResultNumber();
-    Value cache = kernel.flat(emitter.ref(), emitter.bf16() ? e.i32() : e.f32());
-    Value result = resultBits(kernel, op, index);
-    Value records = kernel.flat({Ref::keyRows, 3}, e.i32());
-
-    Launch launch;
-    ArrayRef<Size> sizes = lowering.context.dims.sizes(op->getResult(index));
-    launch.grid = {{sizes[0], 1}, {sizes[1], runtime::keyBlock}};
-    kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-      CacheEmitter::Block block;
-      block.row = e.mul(tile[1], runtime::keyBlock);
-      RowCoordinates rows = loadKeys(e, records, block.row, nullptr);
-      Value zeros = e.broadcast(e.integer(0));
-      block.filled =
-          arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sge, rows.sequence, zeros);
-      // A block without rows reads the first block of the cache and keeps nothing of it.
-      auto first = [&](Value vector) {
-        Value value = vector::ExtractOp::create(e.b, e.loc, vector, 0);
-        return Value(arith::MaxSIOp::create(e.b, e.loc, value, e.integer(0)));
+      Value first = e.mul(tile[0], lanes), head = tile[1];
+      Value end = e.min(e.add(first, lanes), kernel.size(tokens)), last = e.add(end, -1);
+      // A sequence has its rows and positions without gaps.
+      Value sequence = sequenceOf(first), position = e.toIndex(positionOf(first));
+      Value together = arith::AndIOp::create(
+          e.b, e.loc, compare(arith::CmpIPredicate::eq, sequence, sequenceOf(last)),
+          compare(arith::CmpIPredicate::eq, e.sub(end, first), e.index(lanes)));
+      together = arith::AndIOp::create(e.b, e.loc, together,
+                                       compare(arith::CmpIPredicate::sge, sequence, e.integer(0)));
+      together = arith::AndIOp::create(
+          e.b, e.loc, together,
+          compare(arith::CmpIPredicate::eq, e.rem(position, lanes), e.index(0)));
+      auto asBlock = [&] {
+        Value slot = sides[0].slotOf(sequence);
+        for (AppendEmitter &side : sides)
+          side.block(head, first, slot, position);
       };
-      block.start = emitter.blockOf(emitter.slotOf(first(rows.sequence)), tile[0],
-                                    e.toIndex(first(rows.position)));
-      emitter.gather(cache, result, tile[0], block);
+      auto asRows = [&] {
+        e.loop(first, end, 1, [&](Value row) {
+          Value sequence = sequenceOf(row);
+          e.when(compare(arith::CmpIPredicate::sge, sequence, e.integer(0)), [&] {
+            Value slot = sides[0].slotOf(sequence), position = e.toIndex(positionOf(row));
+            for (AppendEmitter &side : sides)
+              side.row(head, row, slot, position);
+          });
+        });
+      };
+      if (lowering.context.phase == Phase::decode)
+        return asRows();
+      e.when(together, asBlock, asRows);
     });
-    launch.bytes = bytesOf(lowering.context, op->getResult(index)) * constantSize(2);
+    for (AppendEmitter &side : sides)
+      launch.bytes =
+          launch.bytes + tokens * constantSize(heads * side.width() * (4 + (side.bf16() ? 2 : 4)));
     kernel.finish(std::move(launch));
   }
 };

@@ -1,0 +1,132 @@
+// Keys and values of a call's sequences out of the cache, for whatever reads them as tensors.
+#include "codegen/kernels/cache_place.h"
+
+#include "codegen/kernels/region.h"
+#include "codegen/kernels/row_records.h"
+#include "codegen/kernels/tiles.h"
+#include "codegen/kernels/transpose.h"
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+Value CachePlace::slotOf(Value sequence) const {
+  Value records = kernel.flat({Ref::sequences, 3}, e.i32());
+  return e.toIndex(e.load(records, e.add(e.mul(e.toIndex(sequence), 4), 3)));
+}
+
+Value CachePlace::blockOf(Value slot, Value head, Value position) const {
+  Value context = kernel.size(kernel.context.dims.context());
+  Value row = e.add(e.mul(slot, type().getHeads()), head);
+  Value block = e.add(e.mul(row, e.div(context, lanes)), e.div(position, lanes));
+  return e.mul(block, blockWords());
+}
+
+namespace {
+
+/// 16 positions of a head.
+struct Block {
+  Value start;  ///< first word of the block in the cache
+  Value filled; ///< which lanes hold something
+  Value row;    ///< first row of the key view
+};
+
+struct GatherEmitter : CachePlace {
+  using CachePlace::CachePlace;
+
+  void gather(Value cache, Value result, Value head, const Block &block) {
+    if (isKeys())
+      gatherKeys(cache, result, head, block);
+    else
+      gatherValues(cache, result, head, block);
+  }
+
+  /// 16 words of 16 keys at a time.
+  void gatherKeys(Value cache, Value result, Value head, const Block &block) {
+    int64_t words = keyWords();
+    Value zero =
+        arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.vec(bf16() ? e.i32() : e.f32())));
+    for (int64_t word = 0; word < words; word += lanes) {
+      SmallVector<Value> square(lanes, zero);
+      for (int64_t i = 0; i < std::min(lanes, words - word); ++i) {
+        Value x = e.loadVector(cache, e.add(block.start, (word + i) * lanes));
+        square[i] = arith::SelectOp::create(e.b, e.loc, block.filled, x, zero);
+      }
+      emitTranspose(e, square);
+      int64_t column = word * perWord(), lanesOut = lanes * perWord();
+      int64_t count = std::min(lanesOut, width() - column);
+      for (int64_t i = 0; i < lanes; ++i) {
+        Value x = bf16() ? e.bitcast(square[i], e.vec(e.b.getI16Type(), lanesOut)) : square[i];
+        Value at[] = {head, e.add(block.row, i), e.index(column)};
+        if (count < lanesOut)
+          e.storeMasked(x, result, at, e.mask(e.index(count), lanesOut));
+        else
+          e.storeVector(x, result, at);
+      }
+    }
+  }
+
+  void gatherValues(Value cache, Value result, Value head, const Block &block) {
+    for (int64_t i = 0; i < lanes; ++i) {
+      Value filled = e.broadcast(vector::ExtractOp::create(e.b, e.loc, block.filled, i));
+      Value row = e.add(block.start, i / perWord() * width());
+      for (int64_t column = 0; column < width(); column += lanes) {
+        int64_t count = std::min(lanes, width() - column);
+        Value mask = count < lanes ? e.mask(e.index(count)) : Value();
+        Value x = loadElements(e, cache, e.add(row, column), mask);
+        if (bf16()) {
+          // The even position is the lower half of a word.
+          VectorType words = e.vec(e.i32());
+          auto shift = arith::ConstantOp::create(
+              e.b, e.loc, DenseElementsAttr::get(words, e.b.getI32IntegerAttr(16 * (i % 2))));
+          x = arith::TruncIOp::create(e.b, e.loc, e.vec(e.b.getI16Type()),
+                                      arith::ShRUIOp::create(e.b, e.loc, x, shift));
+        }
+        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(x.getType()));
+        x = arith::SelectOp::create(e.b, e.loc, filled, x, zero);
+        Value at[] = {head, e.add(block.row, i), e.index(column)};
+        if (mask)
+          e.storeMasked(x, result, at, mask);
+        else
+          e.storeVector(x, result, at);
+      }
+    }
+  }
+};
+
+} // namespace
+
+void lowerCacheGather(CacheAppendOp op, CacheSide side, Lowering &lowering) {
+  KernelBuilder kernel(lowering, op, side == CacheSide::keys ? "cache_keys" : "cache_values");
+  Emit &e = kernel.emit;
+  GatherEmitter emitter{op, kernel, side};
+  unsigned index = viewOf(op, side).getResultNumber();
+  Value cache = emitter.memory(emitter.bf16() ? e.i32() : e.f32());
+  Value result = resultBits(kernel, op, index);
+  Value records = kernel.flat({Ref::keyRows, 3}, e.i32());
+
+  Launch launch;
+  ArrayRef<Size> sizes = lowering.context.dims.sizes(op->getResult(index));
+  launch.grid = {{sizes[0], 1}, {sizes[1], runtime::keyBlock}};
+  kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
+    Block block;
+    block.row = e.mul(tile[1], runtime::keyBlock);
+    RowCoordinates rows = loadKeys(e, records, block.row, nullptr);
+    Value zeros = e.broadcast(e.integer(0));
+    block.filled =
+        arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sge, rows.sequence, zeros);
+    // A block without rows reads the first block of the cache and keeps nothing of it.
+    auto first = [&](Value vector) {
+      Value value = vector::ExtractOp::create(e.b, e.loc, vector, 0);
+      return Value(arith::MaxSIOp::create(e.b, e.loc, value, e.integer(0)));
+    };
+    block.start = emitter.blockOf(emitter.slotOf(first(rows.sequence)), tile[0],
+                                  e.toIndex(first(rows.position)));
+    emitter.gather(cache, result, tile[0], block);
+  });
+  launch.bytes = bytesOf(lowering.context, op->getResult(index)) * constantSize(2);
+  kernel.finish(std::move(launch));
+}
+
+} // namespace heddle::codegen

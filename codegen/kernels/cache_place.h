@@ -1,0 +1,58 @@
+// Where the elements of a layer lie in the cache, for the kernels of cache_append: as
+// runtime/cache.h tells it. Keys stand in blocks of 16 positions, one entry of 16 keys behind the
+// other; in bf16 two entries of a key, or two positions of a value, share a word of 32 bits.
+#pragma once
+
+#include "codegen/lowering.h"
+#include "ir/ops.h"
+#include "runtime/abi.h"
+
+namespace heddle::codegen {
+
+static_assert(runtime::keyBlock == lanes, "a block of keys is one vector");
+
+enum class CacheSide { keys, values };
+
+/// The result of cache_append that holds all keys or all values.
+inline mlir::OpResult viewOf(ir::CacheAppendOp op, CacheSide side) {
+  return mlir::cast<mlir::OpResult>(side == CacheSide::keys ? op.getAllKeys() : op.getAllValues());
+}
+
+/// Addresses of one side of the cache, in words: an element in f32, a pair of elements in bf16.
+class CachePlace {
+public:
+  CachePlace(ir::CacheAppendOp op, KernelBuilder &kernel, CacheSide side)
+      : kernel(kernel), e(kernel.emit), side(side), cacheType(op.getCache().getType()) {}
+
+  ir::CacheType type() const { return cacheType; }
+  bool isKeys() const { return side == CacheSide::keys; }
+  bool bf16() const { return type().getElement().isBF16(); }
+  /// Elements of a word.
+  int64_t perWord() const { return bf16() ? 2 : 1; }
+  int64_t width() const { return isKeys() ? type().getKeyWidth() : type().getValueWidth(); }
+  /// Words of a key.
+  int64_t keyWords() const { return llvm::divideCeil(width(), perWord()); }
+  /// Words of 16 positions.
+  int64_t blockWords() const { return isKeys() ? lanes * keyWords() : width() * lanes / perWord(); }
+  /// This side of the cache as a flat memref of `element`.
+  mlir::Value memory(mlir::Type element) const {
+    return kernel.flat({isKeys() ? Ref::cacheKeys : Ref::cacheValues}, element);
+  }
+  /// The slot of a sequence, given by its index.
+  mlir::Value slotOf(mlir::Value sequence) const;
+  /// The first word of the block that `position` is in.
+  mlir::Value blockOf(mlir::Value slot, mlir::Value head, mlir::Value position) const;
+
+protected:
+  KernelBuilder &kernel;
+  Emit &e;
+  CacheSide side;
+
+private:
+  ir::CacheType cacheType;
+};
+
+/// Adds the kernel that copies all keys or all values of the call's sequences out of the cache.
+void lowerCacheGather(ir::CacheAppendOp op, CacheSide side, Lowering &lowering);
+
+} // namespace heddle::codegen
