@@ -59,10 +59,10 @@ module attributes {heddle.isa = "avx512", heddle.phase = "decode"} {
   }
 }
 // CHECK-LABEL: heddle.program @decode
-// CHECK: heddle.launch @cache_append_0 {{.*}}"cache_keys:0", "cache_values:0"
+// CHECK: heddle.launch @cache_append_0 {{.*}}"cache_keys:0", {{.*}}"cache_values:0"
 // CHECK: heddle.launch @cache_keys_0 {{.*}}"cache_keys:0"
 // CHECK-NOT: heddle.launch @cache_values
-// CHECK: heddle.launch @cache_append_0 {{.*}}"cache_keys:1", "cache_values:1"
+// CHECK: heddle.launch @cache_append_0 {{.*}}"cache_keys:1", {{.*}}"cache_values:1"
 // CHECK: heddle.launch @cache_keys_0 {{.*}}"cache_keys:1"
 
 // -----
