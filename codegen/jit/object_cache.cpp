@@ -11,13 +11,26 @@
 
 #include <cerrno>
 #include <cstring>
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace heddle::codegen {
 
-/// To be raised when the way from kernels to machine code changes.
-static constexpr llvm::StringLiteral generation = "1";
+/// Tells builds of Heddle apart: size and time of the file that this code is in. What the way from
+/// kernels to machine code is, no text of a kernel says.
+static const std::string &build() {
+  static const std::string text = [] {
+    Dl_info info = {};
+    struct stat status = {};
+    if (!dladdr(reinterpret_cast<void *>(&ObjectCache::open), &info) ||
+        stat(info.dli_fname, &status) != 0)
+      return std::string();
+    return std::to_string(status.st_size) + " " + std::to_string(status.st_mtim.tv_sec) + "." +
+           std::to_string(status.st_mtim.tv_nsec);
+  }();
+  return text;
+}
 
 using Digest = std::array<uint8_t, 32>;
 
@@ -45,7 +58,7 @@ Result<ObjectCache> ObjectCache::open(const std::string &folder) {
 std::string ObjectCache::key(mlir::func::FuncOp kernel, const Target &target) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << generation << ' ' << LLVM_VERSION_STRING << ' ' << target.name << '\n';
+  stream << build() << ' ' << LLVM_VERSION_STRING << ' ' << target.name << '\n';
   kernel->print(stream);
   return llvm::toHex(digest(text), /*LowerCase=*/true);
 }

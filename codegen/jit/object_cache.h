@@ -13,7 +13,7 @@
 namespace heddle::codegen {
 
 /// A folder of object files named by what they were compiled from: the text of the kernel, the
-/// instruction set, and the versions of LLVM and of the way down to it. Several processes may share
+/// instruction set, LLVM's version and the build of Heddle. Several processes may share
 /// it; it may be emptied at any time.
 class ObjectCache {
 public:

@@ -9,13 +9,15 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 namespace heddle::command {
 
 namespace {
 
 struct RunOptions {
-  std::string prompt, promptFile, promptIds;
+  std::string prompt, promptFile;
+  std::optional<std::string> promptIds;
   std::string print = "text";
   int64_t tokens = 256;
   bool echo = false;
@@ -93,7 +95,9 @@ static void addRunOptions(Parser &parser, RunOptions &options) {
                  "choose among the likeliest tokens of this joint probability (1)")
       ->type_name("P")
       ->check(CLI::Range(1e-9, 1.0));
-  app.add_option("--seed", options.seed, "of the choice among tokens (0)")->type_name("N");
+  app.add_option("--seed", options.seed, "of the choice among tokens (0)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   parser.addNumber("--context", options.context, 1, 1 << 30,
                    "positions of the sequence; the model's own by default");
   app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
@@ -121,8 +125,8 @@ static Result<std::string> readText(const std::string &path) {
 static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const Tokenizer *tokenizer,
                                               const std::string &whyNone) {
   std::vector<int32_t> ids;
-  if (!options.promptIds.empty()) {
-    auto numbers = readNumbers("--prompt-ids", options.promptIds, 0, INT32_MAX);
+  if (options.promptIds) {
+    auto numbers = readNumbers("--prompt-ids", *options.promptIds, 0, INT32_MAX);
     if (!numbers)
       return numbers.error();
     ids.assign(numbers->begin(), numbers->end());

@@ -3,6 +3,7 @@
 # shared test data, and `REQUIRES: data` skips a test where it is absent.
 import os
 import pathlib
+import shutil
 import sys
 
 import lit.formats
@@ -25,6 +26,10 @@ config.available_features.update(
 
 config.environment["PATH"] = os.pathsep.join(
     [config.heddle_tools, config.llvm_tools, os.environ["PATH"]])
+# Compiled code is kept from test to test, but not from an earlier run.
+kept = os.path.join(config.test_exec_root, "cache")
+shutil.rmtree(kept, ignore_errors=True)
+config.environment["XDG_CACHE_HOME"] = kept
 tool = os.path.join(config.heddle_tools, "heddle-tool")
 config.substitutions += [
     (r"%\{python\}", sys.executable),
