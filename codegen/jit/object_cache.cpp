@@ -49,6 +49,8 @@ Result<ObjectCache> ObjectCache::open(const std::string &folder) {
   struct stat status = {};
   if (stat(folder.c_str(), &status) != 0)
     return dataError(folder + ": cannot be the folder of compiled code: " + std::strerror(errno));
+  if (!S_ISDIR(status.st_mode))
+    return dataError(folder + ": cannot be the folder of compiled code: it is a file");
   if (status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)))
     return dataError(folder + ": cannot be the folder of compiled code, since others may write to "
                               "it; it must be yours alone");
