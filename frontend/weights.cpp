@@ -11,6 +11,7 @@ std::shared_ptr<runtime::WeightStore> randomWeights(uint64_t seed) {
 
 Result<std::shared_ptr<runtime::WeightStore>> checkpointWeights(const Checkpoint &checkpoint) {
   auto weights = std::make_shared<runtime::WeightStore>();
+  weights->setOrigin(checkpoint.path);
   for (const auto &file : checkpoint.files)
     weights->keep(file);
   for (const TensorInfo &tensor : checkpoint.tensors) {

@@ -133,10 +133,11 @@ Result<std::shared_ptr<const ElementSource>>
 WeightStore::source(const std::string &name, ElementType type,
                     std::span<const int64_t> shape) const {
   std::shared_ptr<const ElementSource> source;
+  const std::string where = origin.empty() ? "" : " in " + origin;
   bool round = type == ElementType::bf16;
   if (const MappedParam *param = find(name)) {
     if (!std::ranges::equal(param->shape, shape) || !isFloat(param->type))
-      return dataError(fmt::format("parameter {} is {}, expected {}", name,
+      return dataError(fmt::format("parameter {}{} is {}, expected {}", name, where,
                                    describe(param->type, param->shape), describe(type, shape)));
     if (param->type == ElementType::bf16) {
       source = std::make_shared<MappedBf16>(param->data);
@@ -150,7 +151,7 @@ WeightStore::source(const std::string &name, ElementType type,
     source = std::make_shared<MadeUp>(RandomValues(*madeUpSeed, name, spread));
   } else {
     return dataError(
-        fmt::format("parameter {} is missing, expected {}", name, describe(type, shape)));
+        fmt::format("parameter {} is missing{}, expected {}", name, where, describe(type, shape)));
   }
   if (round)
     source = std::make_shared<Rounded>(std::move(source));

@@ -65,6 +65,9 @@ public:
   /// Keeps `owner` (of mapped memory) alive as long as the store.
   void keep(std::shared_ptr<const void> owner) { owners.push_back(std::move(owner)); }
 
+  /// Where the memory is from, a file for example: named in errors.
+  void setOrigin(std::string name) { origin = std::move(name); }
+
   /// Parameters without memory of their own are made up from `seed` from now on.
   void makeUp(uint64_t seed) { madeUpSeed = seed; }
 
@@ -107,6 +110,7 @@ private:
   std::map<std::string, MappedParam, std::less<>> mapped;
   std::map<std::string, Spread, std::less<>> spreads;
   std::optional<uint64_t> madeUpSeed;
+  std::string origin;
   std::vector<std::shared_ptr<const void>> owners;
 
   mutable std::mutex mutex; // guards what follows

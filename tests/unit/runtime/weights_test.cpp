@@ -281,6 +281,12 @@ TEST(WeightStore, ErrorsNameTheParameter) {
   EXPECT_NE(bindError(store, use("ids", {6}, ElementType::f32, Layout::panels), ErrorKind::internal)
                 .find("cannot be packed"),
             std::string::npos);
+  store.setOrigin("some.bin");
+  EXPECT_EQ(bindError(store, use("w", {3, 2})),
+            "parameter w in some.bin is [2, 3] of f32, expected [3, 2] of f32");
+  EXPECT_EQ(bindError(store, use("layers.0.wq", {4, 4}, ElementType::bf16)),
+            "parameter layers.0.wq is missing in some.bin, expected [4, 4] of bf16");
+  store.setOrigin("");
   store.makeUp(1);
   EXPECT_EQ(bindError(store, use("x", {3}, ElementType::i32)),
             "parameter x is missing, expected [3] of i32");
