@@ -43,8 +43,8 @@ static std::string helpText(const std::string &program, bool ownModel) {
                         ownModel && verb.arguments == "MODEL" ? "" : verb.arguments, verb.summary);
   if (!ownModel)
     text += "\nMODEL is a checkpoint, a file of graph text, or a built-in shape (heddle list "
-            "models).\n";
-  return text + "`" + program + " VERB --help` says what a verb takes.\n";
+            "models).";
+  return text + "\n`" + program + " VERB --help` says what a verb takes.\n";
 }
 
 int fail(const Error &error) {
@@ -105,8 +105,10 @@ static int dispatch(Invocation invocation) {
     endOnInterrupt();
     return verb.run(invocation);
   }
-  if (!name.empty())
-    note(fmt::format("unknown verb '{}'", name));
+  if (!name.empty()) {
+    note(fmt::format("unknown verb '{}' (see {} --help)", name, program));
+    return exitUsage;
+  }
   std::fputs(help.c_str(), stderr);
   return exitUsage;
 }
