@@ -50,8 +50,20 @@ static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOpt
   return model;
 }
 
+/// Any other text would only get MLIR's complaint about its first character.
+static bool mayBeGraph(std::string_view text) {
+  for (std::string_view word : {"func.func", "module {", "module @", "module attributes"})
+    if (text.find(word) != std::string_view::npos)
+      return true;
+  return false;
+}
+
 static Result<LoadedModel> fromText(std::string text, const std::string &name,
                                     const LoadOptions &options) {
+  if (!mayBeGraph(text))
+    return dataError(name +
+                     ": is text, but not of a graph, since it has no module and no function; "
+                     "levels graph to loops can be read, llvm and asm cannot");
   LoadedModel model{.name = name,
                     .source = ModelSource::fromText(std::move(text), name),
                     .weights = nullptr,

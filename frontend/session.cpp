@@ -61,7 +61,7 @@ static Result<int64_t> contextOf(const ModelState &model, int64_t asked) {
 Result<Session> SessionState::create(std::shared_ptr<const ModelState> model,
                                      const SessionOptions &options) {
   if (!model->notSessions.empty())
-    return usageError("session: " + model->notSessions);
+    return dataError(model->notSessions);
   if (options.slots < 1)
     return usageError("slots: needs at least 1, found " + std::to_string(options.slots));
   if (options.chunk < 0)

@@ -101,7 +101,7 @@ Result<Oracle> Oracle::create(const ModelSource &source,
   if (Status status = detail::checkWeights(state->driver->module(), *weights); !status)
     return status.error();
   if (!state->signature.whyNotSessions.empty())
-    return usageError("oracle: " + state->signature.whyNotSessions);
+    return dataError(state->signature.whyNotSessions);
   state->lengths.resize(size_t(options.slots));
   int64_t context = options.context ? options.context : int64_t(1) << 20;
   auto interpreter =

@@ -60,7 +60,8 @@ struct Reader {
 std::string whyNotSessions(llvm::ArrayRef<ModelInput> inputs, size_t mainInput,
                            FunctionType function) {
   if (mainInput >= inputs.size() || inputs[mainInput].kind != ModelInput::Kind::ids)
-    return "the model takes no batch of token ids";
+    return "the model takes no batch of token ids, a pair of arguments (tensor<?xi32>, "
+           "!heddle.sequences) whose ids an embed looks up";
   for (const ModelInput &input : inputs)
     if (input.kind == ModelInput::Kind::tensor || input.kind == ModelInput::Kind::vectors)
       return "the model takes arguments other than token ids";
