@@ -256,13 +256,16 @@ std::string Bench::text() {
                       formatBytes(info.weightBytes), formatBytes(session.cacheBytes()),
                       formatBytes(work.cacheBytesPerToken), formatBytes(session.arenaBytes()),
                       formatBytes(peakMemory()));
-  auto peak = [](const std::optional<runtime::CoreAndAll> &limit) {
-    return limit ? fmt::format("{:.0f}", limit->all.best) : std::string("-");
+  text += "  this machine: ";
+  auto peak = [&](const char *type, const std::optional<runtime::CoreAndAll> &limit,
+                  const char *unit) {
+    if (limit)
+      text += fmt::format("{} {:.0f} {}, ", type, limit->all.best, unit);
   };
-  return text + fmt::format("  this machine: f32 {} GFLOP/s, bf16 {} GFLOP/s, int8 {} GOP/s, read "
-                            "{:.1f} GB/s\n",
-                            peak(limits.f32), peak(limits.bf16), peak(limits.int8),
-                            limits.read.all.best);
+  peak("f32", limits.f32, "GFLOP/s");
+  peak("bf16", limits.bf16, "GFLOP/s");
+  peak("int8", limits.int8, "GOP/s");
+  return text + fmt::format("read {:.1f} GB/s\n", limits.read.all.best);
 }
 
 Json Bench::json() {
