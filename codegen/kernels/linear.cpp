@@ -77,8 +77,10 @@ public:
     auto plan = products.op->getAttrOfType<DictionaryAttr>(kernelAttrName);
     auto rowsAttr = plan ? plan.getAs<IntegerAttr>("rows") : IntegerAttr();
     auto panelsAttr = plan ? plan.getAs<IntegerAttr>("panels") : IntegerAttr();
-    if (!rowsAttr || !panelsAttr || rowsAttr.getInt() < 1 || panelsAttr.getInt() < 1)
-      return products.op->emitOpError("has no plan with rows and panels");
+    // Accumulators far beyond the registers would unroll into code without end.
+    auto fits = [](IntegerAttr size) { return size && size.getInt() >= 1 && size.getInt() <= 64; };
+    if (!fits(rowsAttr) || !fits(panelsAttr) || rowsAttr.getInt() * panelsAttr.getInt() > 64)
+      return products.op->emitOpError("needs a plan of rows and panels whose product is 1 to 64");
     tileRows = rowsAttr.getInt();
     tilePanels = panelsAttr.getInt();
     bindBuffers();

@@ -79,12 +79,14 @@ std::string placeOf(Location location) {
 
 CollectErrors::CollectErrors(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
-        // What a pass manager adds once a pass has failed says nothing more.
+        // What MLIR adds once a pass or the inference of types has failed says nothing more.
+        std::string added = diagnostic.str();
         bool isSummary =
-            llvm::StringRef(diagnostic.str()).starts_with("Failures have been detected");
+            llvm::StringRef(added).starts_with("Failures have been detected") ||
+            (!errors.empty() && llvm::StringRef(added).ends_with("failed to infer returned types"));
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !isSummary) {
           errors += errors.empty() ? "" : "\n";
-          errors += placeOf(diagnostic.getLocation()) + diagnostic.str();
+          errors += placeOf(diagnostic.getLocation()) + added;
         }
         return success();
       }) {}
@@ -125,6 +127,8 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
     if (!target)
       return dataError(source.name() +
                        ": is planned for another processor: " + target.error().message);
+    if (options.dtype)
+      return usageError(source.name() + ": is planned: its dtype can no longer be changed");
     driver->chosen.target = *target;
   } else if (options.dtype) {
     Builder builder(driver->context.get());
