@@ -96,6 +96,16 @@ Result<codegen::CompiledModel> lowerBoth(Driver &driver, unsigned threads,
   return compiled;
 }
 
+/// Programs that somebody wrote, in text of level loops: what is wrong with them is no bug of ours.
+Status checkWritten(const codegen::CompiledModel &compiled, const std::string &name) {
+  for (const runtime::Program *program : {&compiled.prefill, &compiled.decode})
+    if (Status status = runtime::verify(*program); !status) {
+      const std::string &message = status.error().message;
+      return dataError(name + ": " + message.substr(0, message.rfind(" (this is a bug")));
+    }
+  return {};
+}
+
 Result<runtime::BoundProgram> bind(runtime::Program program, runtime::WeightStore &weights,
                                    runtime::ThreadPool &pool, const CompileOptions &options) {
   auto report = [&](const runtime::WeightProgress &progress) {
@@ -151,9 +161,13 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   auto state = std::make_shared<ModelState>();
   ModelInfo &info = state->info;
   runtime::ThreadPool pool(options.threads);
+  bool written = (*driver)->level() == Level::loops;
   auto compiled = lowerBoth(**driver, unsigned(pool.workers()), options.cacheFolder, info, clock);
   if (!compiled)
     return compiled.error();
+  if (written)
+    if (Status status = checkWritten(*compiled, source.name()); !status)
+      return status.error();
   ++compilationCount;
   report(2);
 
