@@ -9,7 +9,8 @@ def PrepareKernels : Pass<"prepare-kernels", "::mlir::func::FuncOp"> {
   let description = [{
     Elementwise operations become `map`, products with a weight `linear` with an empty epilogue, so that the unfused
     graph runs on the very kernels of the fused one. The roundings to bf16 that products imply become
-    operations of their own, made once for all products of a value. Results of the model get buffers of their own.
+    operations of their own, made once for all products of a value, or go into the operation that makes
+    a value which is only read rounded. Results of the model get buffers of their own.
     Example: tests/lit/codegen/prepare_kernels.mlir
   }];
   let dependentDialects = ["::heddle::ir::HeddleDialect"];

@@ -74,6 +74,8 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     for (Operation &op : body)
       if (isa<LinearOp, GatedLinearOp, MatmulOp>(op))
         roundInput(&op);
+    for (MapOp rounding : roundingOps)
+      sinkRounding(rounding);
     ownResults(body);
   }
 
@@ -96,8 +98,32 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
                      builder.getStringAttr(
                          source->getAttrOfType<StringAttr>(idAttrName).getValue() + ".rounded"));
       rounded = map;
+      roundingOps.push_back(map);
     }
     op->setOperand(0, rounded);
+  }
+
+  /// A value that is only read rounded is stored rounded: no phase of its own, half the bytes.
+  void sinkRounding(MapOp rounding) {
+    Value value = rounding.getInputs()[0];
+    SmallVector<Value> chain = {value};
+    while (auto merge = value.getDefiningOp<MergeHeadsOp>())
+      chain.push_back(value = merge.getInput());
+    Operation *source = value.getDefiningOp();
+    bool onlyRounded = llvm::all_of(chain, [](Value each) { return each.hasOneUse(); });
+    if (!onlyRounded ||
+        !isa_and_nonnull<LinearOp, GatedLinearOp, MapOp, NormOp, AttentionOp>(source))
+      return;
+    Type rounded = rounding.getType().getElementType();
+    if (isa<LinearOp, GatedLinearOp, MapOp>(source)) {
+      Operation *yield = source->getRegion(0).front().getTerminator();
+      OpBuilder builder(yield);
+      yield->setOperand(0, buildCast(builder, yield->getLoc(), yield->getOperand(0), rounded));
+    }
+    for (Value each : chain)
+      each.setType(cast<RankedTensorType>(each.getType()).clone(rounded));
+    rounding.getResult().replaceAllUsesWith(chain.front());
+    rounding.erase();
   }
 
   /// A result that is an argument, a weight, a constant, a view, or returned twice, is copied.
@@ -122,6 +148,7 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
   }
 
   llvm::DenseMap<Value, Value> roundings;
+  SmallVector<MapOp> roundingOps;
 };
 
 } // namespace

@@ -60,7 +60,7 @@ def Heddle_LinearOp : Heddle_FusedOp<"linear"> {
   }];
   let arguments = (ins Heddle_FloatTensor:$input, Heddle_FloatTensor:$weight,
                        Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
-  let results = (outs Heddle_F32Tensor:$result);
+  let results = (outs Heddle_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$input `,` $weight (`(` $extras^ `)`)? attr-dict `:` functional-type(operands, results) $body";
   let hasVerifier = 1;
@@ -81,7 +81,7 @@ def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
   }];
   let arguments = (ins Heddle_FloatTensor:$input, Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
                        Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
-  let results = (outs Heddle_F32Tensor:$result);
+  let results = (outs Heddle_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$input `,` $gate `,` $up (`(` $extras^ `)`)? attr-dict `:` functional-type(operands, results) $body";
   let hasVerifier = 1;
@@ -109,7 +109,7 @@ def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]>
                        Optional<Heddle_Sequences>:$keys, Optional<Heddle_MaskTensor>:$mask,
                        UnitAttr:$masked, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
                        OptionalAttr<I64Attr>:$prefix);
-  let results = (outs Heddle_F32Tensor:$result);
+  let results = (outs Heddle_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`(` $extras^ `)`)? (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict `:` functional-type(operands, results) $body

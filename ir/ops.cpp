@@ -165,7 +165,7 @@ LogicalResult AttentionOp::verify() {
                        getMask(), getCausal(), getWindow(), getPrefix())))
     return failure();
   int64_t scores[] = {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1)};
-  return verifyRegion(*this, 1, getExtras(), scores, getType().getElementType());
+  return verifyRegion(*this, 1, getExtras(), scores, Float32Type::get(getContext()));
 }
 
 } // namespace heddle::ir

@@ -212,11 +212,12 @@ def Heddle_ReduceOp : Heddle_GraphOp<"reduce"> {
   let assemblyFormat = "custom<Keyword>($kind) $input attr-dict `:` functional-type(operands, results)";
 }
 
-def Heddle_NormOp : Heddle_GraphOp<"norm", [AttrSizedOperandSegments]> {
+def Heddle_NormOp : Heddle_Op<"norm", [Pure, InferTypeOpAdaptorWithIsCompatible,
+                                       AttrSizedOperandSegments]> {
   let summary = "root-mean-square or layer norm over the last dimension";
   let description = [{
     `rms`: x / sqrt(mean(x^2) + epsilon) * weight (arXiv:1910.07467). `layer`: (x - mean) / sqrt(var + epsilon) * weight + bias
-    (arXiv:1607.06450), the variance taken in two passes. `weight` and `bias` are `[D]` and may be left out.
+    (arXiv:1607.06450), the variance taken in two passes. `weight` and `bias` are `[D]` and may be left out. A plan may store the result in bf16 (nearest even).
 
     ```mlir
     %y = heddle.norm rms %x weight(%w) {epsilon = 1.0e-05 : f64} : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
@@ -225,7 +226,7 @@ def Heddle_NormOp : Heddle_GraphOp<"norm", [AttrSizedOperandSegments]> {
   let arguments = (ins Heddle_NormKindAttr:$kind, Heddle_F32Tensor:$input,
                        Optional<Heddle_FloatTensor>:$weight, Optional<Heddle_FloatTensor>:$bias,
                        F64Attr:$epsilon);
-  let results = (outs Heddle_F32Tensor:$result);
+  let results = (outs Heddle_FloatTensor:$result);
   let assemblyFormat = [{
     custom<Keyword>($kind) $input (`weight` `(` $weight^ `)`)? (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
@@ -256,8 +257,8 @@ def Heddle_MergeHeadsOp : Heddle_GraphOp<"merge_heads"> {
     %x = heddle.merge_heads %o : (tensor<8x?x8xf32>) -> tensor<?x64xf32>
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$input);
-  let results = (outs Heddle_F32Tensor:$result);
+  let arguments = (ins Heddle_FloatTensor:$input);
+  let results = (outs Heddle_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
 }
 

@@ -65,7 +65,8 @@ public:
         constantSize(op.getQuery().getType().getDimSize(0)) * rows * dims.sizes(op.getKey())[1];
     launch.flops = scores * constantSize(2 * (depth + valueWidth));
     launch.bytes = elementCount(dims.sizes(op.getQuery())) * constantSize(4) +
-                   elementCount(dims.sizes(op.getResult())) * constantSize(4);
+                   elementCount(dims.sizes(op.getResult())) *
+                       constantSize(storedBytes(op.getType().getElementType()));
     for (Value tensor : {Value(op.getKey()), Value(op.getValue())})
       launch.bytes =
           launch.bytes +

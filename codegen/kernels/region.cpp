@@ -94,7 +94,9 @@ void storeElements(Emit &e, Value vector, Value memref, ArrayRef<Value> at, Valu
   if (type.getElementType().isInteger(1))
     vector = arith::ExtUIOp::create(e.b, e.loc, e.vec(e.b.getI8Type()), vector);
   Type stored = cast<MemRefType>(memref.getType()).getElementType();
-  if (type.getElementType().isBF16() && stored.isInteger(16))
+  if (type.getElementType().isF32() && stored.isInteger(16))
+    vector = e.toBf16(vector);
+  if (getElementTypeOrSelf(vector).isBF16())
     vector = arith::BitcastOp::create(e.b, e.loc, e.vec(stored), vector);
   if (cast<MemRefType>(memref.getType()).getRank() == 0) {
     e.store(vector::ExtractOp::create(e.b, e.loc, vector, 0), memref, {});

@@ -39,7 +39,7 @@ mlir::Value loadRepeated(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Va
 mlir::Value loadFloats(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at,
                        mlir::Value mask);
 
-/// Writes a vector to the lanes from `at` on; as loadElements.
+/// Writes a vector to the lanes from `at` on; as loadElements. f32 is rounded where bf16 is stored.
 void storeElements(Emit &emit, mlir::Value vector, mlir::Value memref,
                    llvm::ArrayRef<mlir::Value> at, mlir::Value mask);
 
