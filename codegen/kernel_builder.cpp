@@ -8,7 +8,9 @@ using namespace mlir;
 namespace heddle::codegen {
 
 Type storedType(Type element) {
-  return element.isInteger(1) ? Type(IntegerType::get(element.getContext(), 8)) : element;
+  if (element.isInteger(1))
+    return IntegerType::get(element.getContext(), 8);
+  return element.isBF16() ? Type(IntegerType::get(element.getContext(), 16)) : element;
 }
 
 int64_t storedBytes(Type element) { return storedType(element).getIntOrFloatBitWidth() / 8; }
@@ -119,8 +121,8 @@ Value KernelBuilder::scratchWindow(ArrayRef<Size> sizes, Type element, Value byt
     if (!known)
       dynamics.push_back(this->size(size));
   }
-  return memref::ViewOp::create(builder, emit.loc, MemRefType::get(shape, element), scratch,
-                                byteOffset, dynamics);
+  return memref::ViewOp::create(builder, emit.loc, MemRefType::get(shape, storedType(element)),
+                                scratch, byteOffset, dynamics);
 }
 
 void KernelBuilder::forTiles(ArrayRef<Launch::Axis> grid,

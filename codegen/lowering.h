@@ -89,7 +89,7 @@ public:
   /// The worker's scratch: `memref<?xi8>`.
   mlir::Value scratch;
 
-  /// A tensor of the operation as a strided memref. Booleans are bytes.
+  /// A tensor of the operation as a strided memref of what is stored; see storedType.
   mlir::Value operand(unsigned index);
   mlir::Value result(unsigned index = 0);
   /// An operand as a flat memref of `element`.
@@ -123,7 +123,8 @@ private:
   mlir::Operation *entryEnd = nullptr; ///< sizes are computed in front of it
 };
 
-/// The element type a tensor's elements have in memory: booleans are bytes.
+/// The element type a tensor's elements have in memory: booleans are bytes, and bf16 is its bits
+/// (i16), for LLVM cannot lower masked loads and stores of it for every processor.
 mlir::Type storedType(mlir::Type element);
 /// Bytes of one element in memory.
 int64_t storedBytes(mlir::Type element);

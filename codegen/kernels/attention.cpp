@@ -245,12 +245,10 @@ private:
       forLanes(e, e.index(depth), [&](Value column, Value lanesMask) {
         Value at[] = {queryHead, token, column};
         Value vector = lanesMask ? e.loadMasked(query, at, lanesMask) : e.loadVector(query, at);
-        if (bf16Keys)
-          vector = e.toBf16(vector);
         storeElements(e, vector, packedQuery, {row, column}, lanesMask);
       });
       if (queryStride() != depth) {
-        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.bf16()));
+        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(storedType(e.bf16())));
         e.store(zero, packedQuery, {row, e.index(depth)});
       }
     });
@@ -355,7 +353,7 @@ private:
     // Weights are rounded in place: what is written lies behind what is read.
     if (bf16Values)
       e.loop(e.index(0), e.sub(lastKey, firstKey), block, [&](Value column) {
-        e.storeVector(e.toBf16(e.loadVector(scores, {row, column})), weights, {row, column});
+        storeElements(e, e.loadVector(scores, {row, column}), weights, {row, column}, nullptr);
       });
   }
 

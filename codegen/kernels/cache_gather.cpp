@@ -103,7 +103,7 @@ void lowerCacheGather(CacheAppendOp op, CacheSide side, Lowering &lowering) {
   GatherEmitter emitter{op, kernel, side};
   unsigned index = viewOf(op, side).getResultNumber();
   Value cache = emitter.memory(emitter.bf16() ? e.i32() : e.f32());
-  Value result = resultBits(kernel, op, index);
+  Value result = kernel.result(index);
   Value records = kernel.flat({Ref::keyRows, 3}, e.i32());
 
   Launch launch;

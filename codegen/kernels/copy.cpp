@@ -159,8 +159,7 @@ struct TransposeKernel : KernelOpInterface::ExternalModel<TransposeKernel, Trans
     ArrayRef<Size> sizes = lowering.context.dims.sizes(transpose.getResult());
     unsigned last = sizes.size() - 1;
     unsigned other = llvm::find(permutation, int64_t(last)) - permutation.begin();
-    TransposeEmitter emitter{
-        e, operandBits(kernel, op, 0), resultBits(kernel, op), permutation, last, other};
+    TransposeEmitter emitter{e, kernel.operand(0), kernel.result(), permutation, last, other};
 
     Launch launch;
     for (auto [i, size] : llvm::enumerate(sizes))

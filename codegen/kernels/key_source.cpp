@@ -86,8 +86,8 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
       });
       if (width % group != 0) {
         Value step = e.add(e.index((steps - 1) * lanes), inBlock);
-        Value zero =
-            arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(keyType.getElementType()));
+        Value zero = arith::ConstantOp::create(
+            e.b, e.loc, e.b.getZeroAttr(storedType(keyType.getElementType())));
         e.store(zero, packedKeys, {e.add(blockBase, e.add(e.mul(step, group), 1))});
       }
       int64_t valueWidth = valueType.getDimSize(2);

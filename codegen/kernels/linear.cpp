@@ -195,8 +195,7 @@ private:
     tile.left = [&](int64_t i, Value) {
       SmallVector<Value> at(leading);
       at.append({rows[i], e.index(products.depth() - 1)});
-      Value half = arith::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), e.load(input, at));
-      return Value(arith::ExtUIOp::create(e.b, e.loc, e.i32(), half));
+      return Value(arith::ExtUIOp::create(e.b, e.loc, e.i32(), e.load(input, at)));
     };
     auto right = tile.right;
     tile.right = [&](int64_t column, Value) { return right(column, last); };

@@ -51,7 +51,7 @@ public:
       launch.grid.push_back({size, 1});
     launch.grid.push_back({columns, lanes});
     int64_t group = bf16 ? 2 : 1;
-    Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(element));
+    Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(storedType(element)));
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
       Value base = e.add(batchBase(kernel, tile.drop_back()), e.mul(tile.back(), perPanel));
       Value first = e.mul(tile.back(), lanes);
@@ -191,9 +191,8 @@ private:
     auto right = tile.right;
     tile.unroll = 1;
     tile.left = [&, steps](int64_t i, Value) {
-      Value half = e.load(lhs, placeOf(rows[i], e.mul(steps, 2)));
-      Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), half);
-      return Value(arith::ExtUIOp::create(e.b, e.loc, e.i32(), bits));
+      return Value(arith::ExtUIOp::create(e.b, e.loc, e.i32(),
+                                          e.load(lhs, placeOf(rows[i], e.mul(steps, 2)))));
     };
     tile.right = [&, steps](int64_t column, Value) { return right(column, steps); };
     return emitProduct(e, context.target, tile, e.rem(allDepth, 2), sums);

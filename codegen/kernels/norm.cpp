@@ -121,9 +121,9 @@ struct NormKernel : KernelOpInterface::ExternalModel<NormKernel, NormOp> {
     emitter.result = kernel.result();
     unsigned next = 1;
     if (norm.getWeight())
-      emitter.weight = operandBits(kernel, op, next++);
+      emitter.weight = kernel.operand(next++);
     if (norm.getBias())
-      emitter.bias = operandBits(kernel, op, next++);
+      emitter.bias = kernel.operand(next++);
     emitter.width = kernel.size(sizes.back());
     emitter.whole = isMultiple(sizes.back(), lanes);
 

@@ -41,8 +41,10 @@ struct Step {
     return halves(e, vector);
   }
   Factors right(Value vector) {
-    if (!bf16 || target.bf16Dot)
+    if (!bf16)
       return {vector};
+    if (target.bf16Dot)
+      return {e.bitcast(vector, e.vec(e.bf16(), 2 * lanes))};
     return halves(e, e.bitcast(vector, e.vec(e.i32())));
   }
   /// `vector` with the bits outside of `seen` cleared.

@@ -34,7 +34,7 @@ struct EmbedKernel : KernelOpInterface::ExternalModel<EmbedKernel, EmbedOp> {
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto embed = cast<EmbedOp>(op);
     KernelBuilder kernel(lowering, op, "embed");
-    Value table = operandBits(kernel, op, 0), ids = kernel.operand(1);
+    Value table = kernel.operand(0), ids = kernel.operand(1);
     Launch launch;
     // What is read of the table: a row for each id.
     Type element = embed.getTable().getType().getElementType();

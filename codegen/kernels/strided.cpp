@@ -87,8 +87,8 @@ struct Window {
         ownStrides.push_back(*stride);
       }
     repeats = !tensor.strides.back();
-    memref = kernel.window(kernel.flat(tensor.ref, bitsOf(tensor.element)), ownSizes, ownStrides,
-                           tensor.offset);
+    memref = kernel.window(kernel.flat(tensor.ref, storedType(tensor.element)), ownSizes,
+                           ownStrides, tensor.offset);
   }
 
   SmallVector<Value> at(ArrayRef<Value> place) const {

@@ -9,24 +9,6 @@ using namespace mlir;
 
 namespace heddle::codegen {
 
-Type bitsOf(Type element) {
-  return element.isBF16() ? Type(IntegerType::get(element.getContext(), 16)) : storedType(element);
-}
-
-static Value windowOf(KernelBuilder &kernel, Ref ref, Value tensor) {
-  const View &view = kernel.context.views.of(tensor);
-  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
-  return kernel.window(kernel.flat(ref, bitsOf(element)), view.sizes, view.strides, view.offset);
-}
-
-Value operandBits(KernelBuilder &kernel, Operation *op, unsigned index) {
-  return windowOf(kernel, {Ref::operand, index}, op->getOperand(index));
-}
-
-Value resultBits(KernelBuilder &kernel, Operation *op, unsigned index) {
-  return windowOf(kernel, {Ref::result, index}, op->getResult(index));
-}
-
 Size bytesOf(const PlanContext &context, Value tensor) {
   Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
   return elementCount(context.dims.sizes(tensor)) * constantSize(storedBytes(element));

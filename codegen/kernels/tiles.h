@@ -10,14 +10,6 @@ inline constexpr int64_t tileElements = 4096;
 /// Columns of a tile where kernels walk along another dimension than the last.
 inline constexpr int64_t columnTile = 64;
 
-/// The type of an element in memory that loads and stores under a mask work on: LLVM cannot lower
-/// those of bf16 for every processor, so that their bits are taken.
-mlir::Type bitsOf(mlir::Type element);
-/// Tensor operand `index` as KernelBuilder::operand gives it, elements being their bits.
-mlir::Value operandBits(KernelBuilder &kernel, mlir::Operation *op, unsigned index);
-/// The same of a result.
-mlir::Value resultBits(KernelBuilder &kernel, mlir::Operation *op, unsigned index = 0);
-
 /// Bytes of a tensor.
 Size bytesOf(const PlanContext &context, mlir::Value tensor);
 /// Bytes of a tensor that has the shape of attention scores, `[.., T, S]`; 0 of others.
