@@ -70,7 +70,7 @@ struct Plan : impl::PlanBase<Plan> {
   }
 
   /// Heads that are split from rows, or will be merged into them, lie row by row: splitting and
-  /// merging are then views.
+  /// merging are then views. Results of the model lie as their type says.
   void chooseLayouts(func::FuncOp function) {
     Builder builder(function.getContext());
     for (Operation &op : function.getBody().front()) {
@@ -79,7 +79,9 @@ struct Plan : impl::PlanBase<Plan> {
       bool merged =
           op.getNumResults() == 1 && isa<AttentionOp, MatmulOp>(op) &&
           llvm::any_of(op.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });
-      if (rotated || merged)
+      bool returned =
+          llvm::any_of(op.getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); });
+      if ((rotated || merged) && !returned)
         op.setAttr(rowsLayoutAttrName, builder.getUnitAttr());
     }
   }
@@ -94,9 +96,11 @@ struct Plan : impl::PlanBase<Plan> {
         if (isa<RankedTensorType>(operand.getType()))
           lastUse[context.views.of(operand).root] = now;
     }
-    llvm::DenseMap<Value, unsigned> outputs;
-    for (OpOperand &use : body.getTerminator()->getOpOperands())
-      outputs[use.get()] = use.getOperandNumber();
+    llvm::DenseMap<Value, unsigned> outputs; // a cache is no output
+    unsigned outputCount = 0;
+    for (Value result : body.getTerminator()->getOperands())
+      if (isa<RankedTensorType>(result.getType()))
+        outputs[result] = outputCount++;
 
     Builder builder(function.getContext());
     Slots slots;
@@ -110,7 +114,7 @@ struct Plan : impl::PlanBase<Plan> {
       for (OpResult result : op.getResults()) {
         auto type = dyn_cast<RankedTensorType>(result.getType());
         std::string buffer = "none";
-        if (auto output = outputs.find(result); output != outputs.end() && type)
+        if (auto output = outputs.find(result); output != outputs.end())
           buffer = "output:" + std::to_string(output->second);
         else if (type && !kernel.isElided(result.getResultNumber()))
           buffer = slots.take(elementCount(context.dims.sizes(result)) *
