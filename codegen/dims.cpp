@@ -11,6 +11,15 @@ namespace heddle::codegen {
 
 using runtime::DimKind;
 
+LogicalResult checkBody(func::FuncOp function) {
+  if (function.isExternal())
+    return function.emitError("function '") << function.getName() << "' has no body";
+  if (!function.getBody().hasOneBlock())
+    return function.emitError("function '")
+           << function.getName() << "' has branches, a model has none";
+  return success();
+}
+
 ArrayRef<Size> DimAnalysis::sizes(Value tensor) const {
   auto found = sizesOf.find(tensor);
   assert(found != sizesOf.end() && "the analysis visits every tensor");
@@ -132,6 +141,16 @@ FailureOr<SmallVector<Size>> DimAnalysis::broadcast(Operation *op, ValueRange op
   return result;
 }
 
+LogicalResult DimAnalysis::meet(Operation *op, ValueRange tensors, ArrayRef<Size> sizes) {
+  for (Value tensor : tensors) {
+    ArrayRef<Size> own = this->sizes(tensor);
+    for (auto [size, into] : llvm::zip_equal(own, sizes.take_back(own.size())))
+      if (asConstant(size) != 1 && failed(unify(op, into, size)))
+        return failure();
+  }
+  return success();
+}
+
 LogicalResult DimAnalysis::visit(Operation *op) {
   auto of = [&](Value value) { return SmallVector<Size>(sizes(value)); };
   auto setBroadcast = [&](ValueRange operands) -> LogicalResult {
@@ -177,6 +196,8 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         if (mask.getQueries() && failed(unify(op, scores[rank - 2], rowCount(mask.getQueries()))))
           return failure();
         if (mask.getKeys() && failed(unify(op, scores[rank - 1], rowCount(mask.getKeys()))))
+          return failure();
+        if (mask.getMask() && failed(meet(op, mask.getMask(), scores)))
           return failure();
         return set(op, scores);
       })
@@ -227,8 +248,14 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       })
       .Case([&](ConcatOp concat) {
         SmallVector<Size> result = of(concat.getInputs().front());
+        uint64_t axis = concat.getAxis();
         for (Value input : concat.getInputs().drop_front())
-          result[concat.getAxis()] = result[concat.getAxis()] + sizes(input)[concat.getAxis()];
+          for (auto [i, size] : llvm::enumerate(sizes(input))) {
+            if (i == axis)
+              result[i] = result[i] + size;
+            else if (failed(unify(op, result[i], size)))
+              return failure();
+          }
         return set(op, result);
       })
       .Case([&](SliceOp slice) { return set(op, of(slice.getInput())); })
@@ -247,7 +274,15 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         llvm::copy(*sizes, result.end() - sizes->size());
         return set(op, result);
       })
-      .Case<LinearOp, GatedLinearOp>([&](auto linear) { return set(op, of(linear.getInput())); })
+      .Case<LinearOp, GatedLinearOp>([&](auto linear) -> LogicalResult {
+        auto result = of(linear.getInput());
+        ArrayRef<Size> weight = sizes(op->getOperand(1));
+        bool transposed = linear.getTransposeRhs();
+        if (failed(unify(op, result.back(), weight[transposed ? 1 : 0])))
+          return failure();
+        result.back() = weight[transposed ? 0 : 1];
+        return failed(meet(op, linear.getExtras(), result)) ? failure() : set(op, result);
+      })
       .Case([&](AttentionOp attention) {
         auto query = of(attention.getQuery()), key = of(attention.getKey());
         if (failed(unify(op, key[1], sizes(attention.getValue())[1])) ||
@@ -255,12 +290,18 @@ LogicalResult DimAnalysis::visit(Operation *op) {
              failed(unify(op, query[1], rowCount(attention.getQueries())))) ||
             (attention.getKeys() && failed(unify(op, key[1], rowCount(attention.getKeys())))))
           return failure();
+        Size scores[] = {query[0], query[1], key[1]};
+        if (failed(meet(op, attention.getExtras(), scores)) ||
+            (attention.getMask() && failed(meet(op, attention.getMask(), scores))))
+          return failure();
         return set(op, query);
       })
       .Default([&](Operation *) { return op->emitOpError("has no place in a graph"); });
 }
 
 FailureOr<DimAnalysis> DimAnalysis::run(func::FuncOp function) {
+  if (failed(checkBody(function)))
+    return failure();
   DimAnalysis analysis;
   // Each round takes the aliases of the one before into account, until there are no new ones.
   do {

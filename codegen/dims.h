@@ -10,6 +10,9 @@
 
 namespace heddle::codegen {
 
+/// An error unless `function` can be a model: it has a body without branches.
+mlir::LogicalResult checkBody(mlir::func::FuncOp function);
+
 class DimAnalysis {
 public:
   /// Follows the dimensions through `function`. Where two dynamic dimensions must be equal and
@@ -39,6 +42,9 @@ private:
   void visitArguments(mlir::func::FuncOp function);
   mlir::LogicalResult set(mlir::Operation *op, llvm::SmallVector<Size> sizes);
   mlir::LogicalResult unify(mlir::Operation *op, const Size &a, const Size &b);
+  /// Makes every one of `tensors` broadcast to `sizes`; what the types leave open, the run checks.
+  mlir::LogicalResult meet(mlir::Operation *op, mlir::ValueRange tensors,
+                           llvm::ArrayRef<Size> sizes);
   mlir::FailureOr<llvm::SmallVector<Size>> broadcast(mlir::Operation *op,
                                                      mlir::ValueRange operands);
   Size rowCount(mlir::Value sequences);

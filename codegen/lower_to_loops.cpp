@@ -29,6 +29,12 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
       module.emitError("needs a planned function @") << forwardName;
       return signalPassFailure();
     }
+    for (auto other : module.getOps<func::FuncOp>())
+      if (other != forward) {
+        other.emitError("function '") << other.getName() << "' stands beside the model, @"
+                                      << forwardName << ", which calls nothing";
+        return signalPassFailure();
+      }
     FailureOr<DimAnalysis> dims = DimAnalysis::run(forward);
     if (failed(dims))
       return signalPassFailure();

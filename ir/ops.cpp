@@ -93,7 +93,7 @@ static LogicalResult verifyProduct(Operation *op, RankedTensorType input, Ranked
     return op->emitOpError("needs an input of at least two dimensions and a weight of two, found ")
            << describe(input) << " and " << describe(weight);
   int64_t k = weight.getDimSize(transposed ? 1 : 0), n = weight.getDimSize(transposed ? 0 : 1);
-  if (input.getDimSize(rank - 1) != k)
+  if (!input.isDynamicDim(rank - 1) && input.getDimSize(rank - 1) != k)
     return op->emitOpError("inner dimensions differ: ")
            << input.getDimSize(rank - 1) << " and " << k;
   SmallVector<int64_t> shape(input.getShape());
