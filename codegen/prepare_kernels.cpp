@@ -1,7 +1,7 @@
 // prepare-kernels: from the graph to the operations that have kernels.
 #include "codegen/passes.h"
 
-#include "codegen/emit.h"
+#include "codegen/dims.h"
 #include "ir/scalar_ops.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -62,6 +62,10 @@ void matmulToLinear(MatmulOp op) {
 
 struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
   void runOnOperation() override {
+    if (failed(checkBody(getOperation())))
+      return signalPassFailure();
+    conversions.clear();
+    roundingOps.clear();
     Block &body = getOperation().getBody().front();
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (isElementwise(&op))
@@ -73,34 +77,36 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     }
     for (Operation &op : body)
       if (isa<LinearOp, GatedLinearOp, MatmulOp>(op))
-        roundInput(&op);
+        convertInput(&op);
     for (MapOp rounding : roundingOps)
       sinkRounding(rounding);
     ownResults(body);
   }
 
-  /// Products with bf16 weights take their input in bf16: rounded once for all of them.
-  void roundInput(Operation *op) {
+  /// Products take both sides in one type, that of the right one: with bf16 weights the input is
+  /// rounded, once for all of them; a bf16 input of f32 weights is widened.
+  void convertInput(Operation *op) {
     Value input = op->getOperand(0);
     Type weight = cast<RankedTensorType>(op->getOperand(1).getType()).getElementType();
     auto type = cast<RankedTensorType>(input.getType());
-    if (!weight.isBF16() || type.getElementType().isBF16())
+    if (weight == type.getElementType())
       return;
-    Value &rounded = roundings[input];
-    if (!rounded) {
+    Value &converted = conversions[input];
+    if (!converted) {
       OpBuilder builder(op);
       MapOp map = buildMap(builder, op->getLoc(), type.clone(weight), input,
                            [&](OpBuilder &b, ValueRange scalars) {
                              return buildCast(b, op->getLoc(), scalars[0], weight);
                            });
       if (Operation *source = input.getDefiningOp(); source && source->hasAttr(idAttrName))
-        map->setAttr(idAttrName,
-                     builder.getStringAttr(
-                         source->getAttrOfType<StringAttr>(idAttrName).getValue() + ".rounded"));
-      rounded = map;
-      roundingOps.push_back(map);
+        map->setAttr(idAttrName, builder.getStringAttr(
+                                     source->getAttrOfType<StringAttr>(idAttrName).getValue() +
+                                     (weight.isBF16() ? ".rounded" : ".widened")));
+      converted = map;
+      if (weight.isBF16())
+        roundingOps.push_back(map);
     }
-    op->setOperand(0, rounded);
+    op->setOperand(0, converted);
   }
 
   /// A value that is only read rounded is stored rounded: no phase of its own, half the bytes.
@@ -147,7 +153,7 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     }
   }
 
-  llvm::DenseMap<Value, Value> roundings;
+  llvm::DenseMap<Value, Value> conversions;
   SmallVector<MapOp> roundingOps;
 };
 
