@@ -11,7 +11,7 @@ def PrepareKernels : Pass<"prepare-kernels", "::mlir::func::FuncOp"> {
     graph runs on the very kernels of the fused one. The roundings to bf16 that products imply become
     operations of their own, made once for all products of a value, or go into the operation that makes
     a value which is only read rounded. Results of the model get buffers of their own.
-    Example: tests/lit/codegen/prepare_kernels.mlir
+    Example: tests/lit/codegen/prepare-kernels.mlir
   }];
   let dependentDialects = ["::heddle::ir::HeddleDialect"];
 }
@@ -32,7 +32,7 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
   let description = [{
     The planned `@forward` becomes one `heddle.program`; kernels are functions of upstream dialects, built once for all
     operations that differ only in the buffers they use.
-    Example: tests/lit/codegen/lower_to_loops.mlir
+    Example: tests/lit/codegen/launches.mlir
   }];
   let dependentDialects = ["::heddle::ir::HeddleDialect", "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",

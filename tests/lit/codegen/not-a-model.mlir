@@ -1,0 +1,32 @@
+// RUN: heddle opt %s -split-input-file -verify-diagnostics -prepare-kernels -plan -lower-to-loops
+
+module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
+  // expected-error @below {{function 'forward' has no body}}
+  func.func private @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32>
+}
+
+// -----
+
+module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
+  // expected-error @below {{function 'forward' has branches, a model has none}}
+  func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+    cf.br ^next
+  ^next:
+    %y = heddle.unary neg %x : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    return %y : tensor<?x4xf32>
+  }
+}
+
+// -----
+
+module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
+  func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+    %y = heddle.unary neg %x : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    return %y : tensor<?x4xf32>
+  }
+  // expected-error @below {{function 'other' stands beside the model, @forward, which calls nothing}}
+  func.func @other(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+    %y = heddle.unary neg %x : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    return %y : tensor<?x4xf32>
+  }
+}
