@@ -22,6 +22,8 @@ std::string Lowering::signature(Operation *op) const {
                   name == temporariesAttrName || (isa<CacheAppendOp>(op) && name == "layer");
     if (!naming)
       stream << ' ' << name << '=' << attribute.getValue();
+    else if (name == temporariesAttrName)
+      stream << ' ' << name << '=' << cast<ArrayAttr>(attribute.getValue()).size();
   }
   auto writeSizes = [&](ArrayRef<Size> sizes) {
     for (const Size &size : sizes)
@@ -35,7 +37,7 @@ std::string Lowering::signature(Operation *op) const {
       writeSizes(view.strides);
       writeSizes(view.sizes);
       writeSizes(view.offset);
-      // The same buffer behind two operands is one argument of the kernel.
+      // Attention reads keys and values where the cache has them.
       Operation *source = view.root.getDefiningOp();
       stream << (isa_and_nonnull<CacheAppendOp>(source) ? " cached" : "");
       if (auto append = dyn_cast_or_null<CacheAppendOp>(source))

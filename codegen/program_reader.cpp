@@ -240,8 +240,8 @@ private:
     use.transposed = transposed && transposed.getValue();
     for (size_t i = 0; i < program.params.size(); ++i) {
       const runtime::ParamUse &known = program.params[i];
-      if (known.name == use.name && known.layout == use.layout &&
-          known.transposed == use.transposed)
+      if (known.name == use.name && known.type == use.type && known.shape == use.shape &&
+          known.layout == use.layout && known.transposed == use.transposed)
         return Operand{Source::param, uint32_t(i)};
     }
     program.params.push_back(use);

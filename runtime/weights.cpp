@@ -246,7 +246,7 @@ Result<std::vector<const void *>> WeightStore::bind(std::span<const ParamUse> us
   for (const ParamUse &use : uses) {
     if (Status status = check(use); !status)
       return status.error();
-    keys.emplace_back(use.name, use.type, use.layout,
+    keys.emplace_back(use.name, use.type, use.shape, use.layout,
                       use.layout == Layout::panels && use.transposed);
     if (prepared.contains(keys.back()) || fresh.contains(keys.back()))
       continue;

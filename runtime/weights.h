@@ -95,7 +95,7 @@ public:
 
 private:
   /// What tells one prepared form of a parameter from another.
-  using Key = std::tuple<std::string, ElementType, Layout, bool>;
+  using Key = std::tuple<std::string, ElementType, std::vector<int64_t>, Layout, bool>;
   struct Prepared {
     const void *data = nullptr;
     int64_t bytes = 0;
