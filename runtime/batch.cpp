@@ -16,6 +16,11 @@ Status countBatch(const Call::Argument &argument, size_t input, Batch &batch) {
       return usageError(fmt::format("argument {}: sequence {} has length {} and position {}, which "
                                     "must not be negative",
                                     input, i, sequence.length, sequence.position));
+    if (sequence.length > std::numeric_limits<int32_t>::max() - sequence.position)
+      return usageError(
+          fmt::format("argument {}: sequence {} ends past position 2^31: {} rows from "
+                      "{} on",
+                      input, i, sequence.length, sequence.position));
     if (sequence.start != batch.tokens)
       return usageError(fmt::format("argument {}: sequence {} starts at row {}, but the one before "
                                     "it ends at {}",

@@ -58,10 +58,12 @@ std::optional<std::string> cgroupPath(const std::string &root, std::string_view 
 std::vector<std::string> ancestors(const std::string &root, const std::string &mountPoint,
                                    const std::string &mountRoot, std::string path) {
   // Inside a container the mount may show the container's own group as its top.
-  if (mountRoot != "/" && path.compare(0, mountRoot.size(), mountRoot) == 0)
+  bool below = path.starts_with(mountRoot) &&
+               (path.size() == mountRoot.size() || path[mountRoot.size()] == '/');
+  if (mountRoot != "/" && below)
     path = path.substr(mountRoot.size());
   std::vector<std::string> folders;
-  while (!path.empty() && path != "/") {
+  while (path.size() > 1 && path.front() == '/') {
     std::string folder = root + mountPoint + path;
     if (access(folder.c_str(), F_OK) == 0)
       folders.push_back(std::move(folder));
