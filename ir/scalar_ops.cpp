@@ -30,7 +30,8 @@ struct Scalars {
     Value one = constant(1);
     return div(one, add(one, exp(neg(x))));
   }
-  /// x / (1 + e^-x), but 0 where e^-x is infinite: x * 0 there, never -inf / inf for finite x.
+  /// x / (1 + e^-x): where e^-x overflows to infinity the quotient of a finite x is 0, as it should
+  /// be.
   Value silu(Value x) { return div(x, add(constant(1), exp(neg(x)))); }
   Value geluErf(Value x) {
     Value erf = math::ErfOp::create(builder, loc, mul(x, constant(0.70710678118654752)));

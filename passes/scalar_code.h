@@ -27,7 +27,7 @@ mlir::TypedAttr splatOf(mlir::Value value);
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 
 /// Operations of one block that compute `result` together. Operations are added; then `extras`
-/// tells what they read, `emit` writes the region, and `erase` removes what it replaces.
+/// tells what they read, `emit` writes the region, and `eraseUnused` removes what it replaces.
 struct ScalarCode {
   /// Tensors whose elements are the first arguments of the region.
   llvm::SmallVector<mlir::Value> products;

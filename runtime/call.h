@@ -35,8 +35,8 @@ public:
   /// The cache that comes in, and is updated in place.
   Call &cache(KvCache &cache);
 
-  /// Writes result `output` to the caller's memory of `bytes` bytes instead of the executor's. Null
-  /// undoes it.
+  /// Writes result `output` to the caller's memory of `bytes` bytes instead of the executor's. It
+  /// must not overlap an argument or another result. Null undoes it.
   Call &result(size_t output, void *data, int64_t bytes);
 
   struct Argument {

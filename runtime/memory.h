@@ -10,7 +10,8 @@
 
 namespace heddle::runtime {
 
-/// Alignment of every buffer the runtime hands to a kernel, in bytes: a cache line, a full vector.
+/// Alignment of every buffer the runtime makes for a kernel, in bytes: a cache line, a full vector.
+/// What lies in memory of the caller's, or in a mapped file, is aligned to its elements at least.
 inline constexpr int64_t bufferAlignment = 64;
 
 /// `value` rounded up to a multiple of `step`; the largest int64 if that does not fit.
@@ -20,7 +21,7 @@ int64_t roundUp(int64_t value, int64_t step);
 int64_t saturatingMul(int64_t a, int64_t b);
 int64_t saturatingAdd(int64_t a, int64_t b);
 
-/// "512 B", "1.5 MB", "2.20 GB" (powers of 1000).
+/// "512 B", "1.5 MB", "2.25 GB" (powers of 1000), to three digits.
 std::string formatBytes(int64_t bytes);
 
 /// Whether `bytes` more can be had. `what` begins the error: "the KV cache of 4 slots ...".

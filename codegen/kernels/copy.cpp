@@ -1,5 +1,5 @@
 // Kernels that move elements and change none: gather_heads, expand, concat, and reshape,
-// merge_heads, transpose and slice where they are no views.
+// merge_heads and transpose where they are no views.
 #include "codegen/kernels/kernels.h"
 
 #include "codegen/kernels/region.h"
