@@ -38,8 +38,7 @@ KernelBuilder::KernelBuilder(Lowering &lowering, Operation *op, StringRef name)
   end = entry->getArgument(2);
   scratch = entry->getArgument(3);
   builder.setInsertionPointToStart(entry);
-  entryEnd = func::ReturnOp::create(builder, op->getLoc());
-  builder.setInsertionPoint(entryEnd);
+  builder.setInsertionPoint(func::ReturnOp::create(builder, op->getLoc()));
 }
 
 Value KernelBuilder::flat(Ref ref, Type element) {

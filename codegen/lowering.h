@@ -120,7 +120,6 @@ private:
   llvm::SmallVector<Ref> refs;
   llvm::SmallVector<mlir::Value> buffers;
   llvm::DenseMap<uint32_t, mlir::Value> dimValues;
-  mlir::Operation *entryEnd = nullptr; ///< sizes are computed in front of it
 };
 
 /// The element type a tensor's elements have in memory: booleans are bytes, and bf16 is its bits
