@@ -3,6 +3,7 @@
 #include "codegen/kernels/kernels.h"
 
 #include "codegen/kernels/cache_place.h"
+#include "codegen/kernels/key_source.h"
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/transpose.h"
 #include "codegen/plan.h"
@@ -18,7 +19,7 @@ namespace {
 bool isRead(CacheAppendOp op, CacheSide side) {
   return llvm::any_of(viewOf(op, side).getUses(), [](OpOperand &use) {
     auto attention = dyn_cast<AttentionOp>(use.getOwner());
-    return !attention || (use.get() != attention.getKey() && use.get() != attention.getValue());
+    return !attention || !cacheOf(attention);
   });
 }
 
