@@ -164,7 +164,12 @@ private:
       slot = field(sequenceTable, sequence, 4, 3);
       keyCount = e.add(field(sequenceTable, sequence, 4, 1), field(sequenceTable, sequence, 4, 2));
       if (mask || !extras.empty())
-        viewBase = keyViewBase();
+        viewBase = keyViewBase(sequenceTable);
+    } else if (op.getKeys() && dims.rows(op.getKeys()).keys) {
+      // The view of a cache: every key so far, each sequence in whole blocks.
+      keyBase = keyViewBase(keySequenceTable);
+      keyCount =
+          e.add(field(keySequenceTable, sequence, 4, 1), field(keySequenceTable, sequence, 4, 2));
     } else if (op.getKeys()) {
       keyBase = field(keySequenceTable, sequence, 4, 0);
       keyCount = field(keySequenceTable, sequence, 4, 1);
@@ -180,11 +185,10 @@ private:
   }
 
   /// Where the sequence's keys begin in the key view that tensors over keys are laid out for.
-  Value keyViewBase() {
+  Value keyViewBase(Value table) {
     return e.loop(
         e.index(0), sequence, 1, ValueRange{e.index(0)}, [&](Value before, ValueRange sum) {
-          Value length =
-              e.add(field(sequenceTable, before, 4, 1), field(sequenceTable, before, 4, 2));
+          Value length = e.add(field(table, before, 4, 1), field(table, before, 4, 2));
           return SmallVector<Value>{e.add(sum[0], e.mul(e.ceilDiv(length, block), block))};
         })[0];
   }

@@ -140,5 +140,31 @@ TEST(Graphs, MultiplyByAWeightOfADepthOnlyTheRunKnows) {
   EXPECT_NE(refusal(model, {counting({3, 5})}), "");
 }
 
+/// A cache of one layer whose keys are changed before `attention` reads them.
+TEST(Graphs, AttendToKeysThatWereChangedAfterTheCache) {
+  Model model;
+  model.text = forward(
+      "%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x8xf32>, %ids: tensor<?xi32>, "
+      "%rows: !heddle.sequences, %cache: !heddle.cache<1 x 2, 8, 8, f32>",
+      "tensor<2x?x8xf32>, !heddle.cache<1 x 2, 8, 8, f32>",
+      "%c, %ks, %vs, %kr = heddle.cache_append %cache, %k, %v, %rows {layer = 0 : i64} : "
+      "(!heddle.cache<1 x 2, 8, 8, f32>, tensor<2x?x8xf32>, tensor<2x?x8xf32>, !heddle.sequences) "
+      "-> (!heddle.cache<1 x 2, 8, 8, f32>, tensor<2x?x8xf32>, tensor<2x?x8xf32>, "
+      "!heddle.sequences)\n"
+      "%n = heddle.unary neg %ks : (tensor<2x?x8xf32>) -> tensor<2x?x8xf32>\n"
+      "%o = heddle.attention %q, %n, %vs queries(%rows) keys(%kr) {masked, causal} : "
+      "(tensor<2x?x8xf32>, tensor<2x?x8xf32>, tensor<2x?x8xf32>, !heddle.sequences, "
+      "!heddle.sequences) -> tensor<2x?x8xf32> {\n^bb0(%s: f32):\nheddle.yield %s : f32\n}",
+      "%o, %c");
+  model.slots = 2;
+  auto call = [](int32_t rows, std::vector<runtime::Sequence> sequences) {
+    Batch batch;
+    batch.sequences = std::move(sequences);
+    Tensor64 ids({rows});
+    return Call{counting({2, rows, 8}), counting({2, rows, 8}), counting({2, rows, 8}), ids, batch};
+  };
+  compare(model, {call(5, {{0, 3, 0, 0}, {3, 2, 0, 1}}), call(2, {{0, 1, 3, 0}, {1, 1, 2, 1}})});
+}
+
 } // namespace
 } // namespace heddle::test
