@@ -109,10 +109,6 @@ protected:
   }
 };
 
-void PrintTo(const JitOptions &options, std::ostream *stream) {
-  *stream << options.isa << " threads " << options.threads << (options.decode ? " decode" : "");
-}
-
 TEST_P(Attention, ReadsTheCache) {
   for (const Variant &v : variants())
     for (const char *element : {"f32", "bf16"}) {
