@@ -258,14 +258,6 @@ private:
     });
   }
 
-  /// A pair of bf16, or one f32, of a row in scratch.
-  Value leftElement(Value memref, Value row, Value step, bool bf16) {
-    if (!bf16)
-      return e.load(memref, {row, step});
-    Value pair = e.loadVector(memref, {row, e.mul(step, 2)}, 2);
-    return vector::ExtractOp::create(e.b, e.loc, e.bitcast(pair, e.vec(e.i32(), 1)), 0);
-  }
-
   /// Elements of one head of one slot, given the width of a position.
   Value headBase(int64_t width) {
     int64_t heads = op.getKey().getType().getDimSize(0);
@@ -292,7 +284,7 @@ private:
     tile.bf16 = bf16Keys;
     tile.unroll = keySteps() % 2 == 0 ? 2 : 1;
     tile.left = [&](int64_t i, Value step) {
-      return leftElement(packedQuery, e.add(row, i), step, bf16Keys);
+      return loadLeft(e, packedQuery, {e.add(row, i), step}, bf16Keys);
     };
     tile.right = [&](int64_t column, Value step) {
       Value offset = e.add(e.mul(step, perStep), column * keySteps() * perStep);
@@ -392,7 +384,7 @@ private:
       Value firstStep = e.div(firstKey, per);
       tile.left = [&](int64_t i, Value step) {
         Value at = e.sub(e.add(begin, step), firstStep);
-        return leftElement(bf16Values ? weights : scores, e.add(row, i), at, bf16Values);
+        return loadLeft(e, bf16Values ? weights : scores, {e.add(row, i), at}, bf16Values);
       };
       tile.right = [&](int64_t column, Value step) {
         return valueVector(base, e.add(begin, step), panel + column);

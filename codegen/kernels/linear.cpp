@@ -22,10 +22,6 @@ namespace {
 
 /// Bytes of panels that are read side by side in decode: half of a first-level cache.
 constexpr int64_t sideBySideBytes = 16 * 1024;
-/// Rows of a tile in prefill: enough to reuse panels from the second-level cache, few enough to
-/// share small products between threads.
-constexpr int64_t rowsPerTile = 96;
-
 /// A linear or gated_linear seen as the products it makes.
 struct Products {
   Operation *op;
@@ -151,13 +147,8 @@ private:
   Value left(Value row, Value step) {
     SmallVector<Value> at(leading);
     at.push_back(row);
-    if (!products.bf16()) {
-      at.push_back(step);
-      return e.load(input, at);
-    }
-    at.push_back(e.mul(step, 2));
-    Value pair = e.loadVector(input, at, 2);
-    return vector::ExtractOp::create(e.b, e.loc, e.bitcast(pair, e.vec(e.i32(), 1)), 0);
+    at.push_back(step);
+    return loadLeft(e, input, at, products.bf16());
   }
 
   void emitTile(Value row, int64_t rows, Value panel, int64_t panels) {

@@ -14,9 +14,6 @@ namespace heddle::codegen {
 
 namespace {
 
-/// Rows of a tile: as for products with weights.
-constexpr int64_t rowsPerTile = 96;
-
 class MatmulEmitter {
 public:
   MatmulEmitter(MatmulOp op, const PlanContext &context)
@@ -166,10 +163,7 @@ private:
       panelBases.push_back(e.add(base, e.mul(e.add(panel, j), perPanel)));
     int64_t perStep = bf16 ? 2 * lanes : lanes;
     tile.left = [&](int64_t i, Value step) {
-      if (!bf16)
-        return e.load(lhs, placeOf(rowIndices[i], step));
-      Value pair = e.loadVector(lhs, placeOf(rowIndices[i], e.mul(step, 2)), 2);
-      return Value(vector::ExtractOp::create(e.b, e.loc, e.bitcast(pair, e.vec(e.i32(), 1)), 0));
+      return loadLeft(e, lhs, placeOf(rowIndices[i], step), bf16);
     };
     tile.right = [&](int64_t column, Value step) {
       return e.loadVector(panels, {e.add(panelBases[column], e.mul(step, perStep))}, perStep);

@@ -63,6 +63,15 @@ struct Step {
 
 } // namespace
 
+Value loadLeft(Emit &e, Value memref, ArrayRef<Value> at, bool bf16) {
+  if (!bf16)
+    return e.load(memref, at);
+  SmallVector<Value> first(at);
+  first.back() = e.mul(first.back(), 2);
+  Value pair = e.loadVector(memref, first, 2);
+  return vector::ExtractOp::create(e.b, e.loc, e.bitcast(pair, e.vec(e.i32(), 1)), 0);
+}
+
 SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile &tile, Value steps,
                                ValueRange start) {
   Step step{e, target, tile.bf16};

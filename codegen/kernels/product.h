@@ -6,6 +6,14 @@
 
 namespace heddle::codegen {
 
+/// Rows of the left side in a tile of work: enough to reuse panels from the second-level cache, few
+/// enough to share small products between threads.
+inline constexpr int64_t rowsPerTile = 96;
+
+/// What ProductTile::left gives for one row of `memref`: the f32, or the pair of bf16, of a step,
+/// which is the last index of `at`.
+mlir::Value loadLeft(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at, bool bf16);
+
 /// A block of a product: `rows` x `columns` vectors of 16 f32, over steps of k. A step is one k
 /// where both sides are f32, and a pair of them where both are bf16.
 struct ProductTile {
