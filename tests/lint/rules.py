@@ -23,6 +23,7 @@ OUTSIDE = {
     r"mlir/ExecutionEngine/": r"codegen/jit/|tests/unit/codegen/",
     r"tbb/|oneapi/": r"runtime/parallel\.cpp$",
     r"CLI/": r"frontend/cli/.*\.(cpp|h)$",
+    r"nlohmann/": r"frontend/formats/json_reader\.h$",
     r"gtest/|gmock/|benchmark/": r"tests/",
 }
 

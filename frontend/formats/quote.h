@@ -1,0 +1,13 @@
+// Names that a file holds, in messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heddle {
+
+/// `text` in single quotes, on one line and of at most some 100 characters: what cannot be printed
+/// is written as `\xNN`, and what is longer ends in "...". UTF-8 is kept.
+std::string inQuotes(std::string_view text);
+
+} // namespace heddle
