@@ -58,18 +58,31 @@ Result<int32_t> bestToken(std::span<const float> logits) {
   if (logits.empty())
     return dataError("the model gave no logits to choose a token from");
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  size_t best = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i]) || logits[i] == infinity)
-      return dataError(fmt::format("the logit of token {} is {}, expected a finite number; the "
-                                   "model's weights or their type may be wrong",
-                                   i, logits[i]));
-    if (logits[i] > logits[best])
-      best = i;
+  // In lanes, for it is a good part of a token of a tiny model.
+  constexpr size_t lanes = 8;
+  std::array<float, lanes> most;
+  most.fill(-infinity);
+  std::array<uint32_t, lanes> unusable = {};
+  auto look = [&](size_t i, size_t lane) {
+    most[lane] = logits[i] > most[lane] ? logits[i] : most[lane];
+    unusable[lane] |= logits[i] < infinity ? 0u : 1u;
+  };
+  const size_t whole = logits.size() / lanes * lanes;
+  for (size_t i = 0; i < whole; i += lanes)
+    for (size_t lane = 0; lane < lanes; ++lane)
+      look(i + lane, lane);
+  for (size_t i = whole; i < logits.size(); ++i)
+    look(i, i - whole);
+  if (std::ranges::count(unusable, 0u) != lanes) {
+    auto first = std::ranges::find_if(logits, [](float logit) { return !(logit < infinity); });
+    return dataError(fmt::format("the logit of token {} is {}, expected a finite number; the "
+                                 "model's weights or their type may be wrong",
+                                 first - logits.begin(), *first));
   }
-  if (logits[best] == -infinity)
+  const float largest = std::ranges::max(most);
+  if (largest == -infinity)
     return dataError("every logit is -inf, expected finite numbers; no token can be chosen");
-  return static_cast<int32_t>(best);
+  return static_cast<int32_t>(std::ranges::find(logits, largest) - logits.begin());
 }
 
 Result<Sampler> Sampler::create(const SamplerOptions &options) {

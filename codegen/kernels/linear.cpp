@@ -20,8 +20,10 @@ namespace heddle::codegen {
 
 namespace {
 
-/// Bytes of panels that are read side by side in decode: half of a first-level cache.
+/// The largest panels that decode reads four at a time: what is so shallow stays in the caches of a
+/// small model.
 constexpr int64_t sideBySideBytes = 16 * 1024;
+
 /// A linear or gated_linear seen as the products it makes.
 struct Products {
   Operation *op;
@@ -42,7 +44,7 @@ void planProducts(const Products &products, const PlanContext &context) {
   int64_t rows, panels;
   if (context.phase == Phase::decode) {
     rows = context.target.avx512 ? 4 : 2;
-    panels = products.panelBytes() * 4 <= sideBySideBytes ? 4 / products.weights : 1;
+    panels = products.panelBytes() <= sideBySideBytes ? 4 / products.weights : 1;
     if (!context.target.avx512)
       panels = std::min<int64_t>(panels, 2 / products.weights);
   } else {
