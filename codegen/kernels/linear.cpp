@@ -7,6 +7,7 @@
 // read several panels at a time, for there the latency of the chains decides.
 #include "codegen/kernels/kernels.h"
 
+#include "codegen/kernels/inner_product.h"
 #include "codegen/kernels/product.h"
 #include "codegen/kernels/region.h"
 #include "codegen/lowering.h"
@@ -23,22 +24,6 @@ namespace {
 /// The largest panels that decode reads four at a time: what is so shallow stays in the caches of a
 /// small model.
 constexpr int64_t sideBySideBytes = 16 * 1024;
-
-/// A linear or gated_linear seen as the products it makes.
-struct Products {
-  Operation *op;
-  unsigned weights; ///< 1, or 2 where it is gated
-
-  RankedTensorType input() const { return cast<RankedTensorType>(op->getOperand(0).getType()); }
-  RankedTensorType weight() const { return cast<RankedTensorType>(op->getOperand(1).getType()); }
-  bool transposed() const { return op->hasAttr("transpose_rhs"); }
-  int64_t depth() const { return weight().getDimSize(transposed() ? 1 : 0); }
-  int64_t columns() const { return weight().getDimSize(transposed() ? 0 : 1); }
-  bool bf16() const { return weight().getElementType().isBF16(); }
-  int64_t panels() const { return llvm::divideCeil(columns(), lanes); }
-  /// Bytes of one panel.
-  int64_t panelBytes() const { return depth() * lanes * (bf16() ? 2 : 4); }
-};
 
 void planProducts(const Products &products, const PlanContext &context) {
   int64_t rows, panels;
@@ -104,15 +89,7 @@ public:
 
 private:
   void bindBuffers() {
-    input = kernel.operand(0);
-    Size steps =
-        constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
-    Size width = constantSize(products.bf16() ? 2 * lanes : lanes);
-    Type element = products.weight().getElementType();
-    Size shape[] = {constantSize(products.panels()), steps, width};
-    for (unsigned i = 0; i < products.weights; ++i)
-      weights.push_back(
-          kernel.window(kernel.flat({Ref::panels, 1 + i}, element), shape, rowMajor(shape)));
+    product = makeFloatProduct(products, kernel);
     for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
       extras.push_back(kernel.operand(i));
     result = kernel.result();
@@ -145,54 +122,18 @@ private:
     }
   }
 
-  /// The element of `row` at a step.
-  Value left(Value row, Value step) {
-    SmallVector<Value> at(leading);
-    at.push_back(row);
-    at.push_back(step);
-    return loadLeft(e, input, at, products.bf16());
-  }
-
   void emitTile(Value row, int64_t rows, Value panel, int64_t panels) {
-    ProductTile tile;
-    tile.rows = rows;
-    tile.columns = panels * products.weights;
-    tile.bf16 = products.bf16();
     SmallVector<Value> rowIndices;
     for (int64_t i = 0; i < rows; ++i)
       rowIndices.push_back(e.add(row, i));
-    tile.left = [&](int64_t i, Value step) { return left(rowIndices[i], step); };
-    tile.right = [&](int64_t column, Value step) {
-      Value at[] = {e.add(panel, column % panels), step, e.index(0)};
-      return e.loadVector(weights[column / panels], at, products.bf16() ? 2 * lanes : lanes);
-    };
-    int64_t steps = products.bf16() ? products.depth() / 2 : products.depth();
-    tile.unroll = steps % 4 == 0 ? 4 : 1;
-    SmallVector<Value> sums = emitProduct(e, context.target, tile, e.index(steps));
-    if (products.bf16() && products.depth() % 2 != 0)
-      sums = emitOddStep(tile, rowIndices, sums);
+    SmallVector<Value> sums = product->emit(leading, rowIndices, panel, panels);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < panels; ++j) {
         SmallVector<Value> elements;
         for (unsigned w = 0; w < products.weights; ++w)
-          elements.push_back(sums[i * tile.columns + w * panels + j]);
+          elements.push_back(sums[(i * products.weights + w) * panels + j]);
         emitEpilogue(rowIndices[i], e.add(panel, j), elements);
       }
-  }
-
-  /// The last k of an odd depth: its partner in the weight is a zero of the padding, its partner in
-  /// the input is not read.
-  SmallVector<Value> emitOddStep(ProductTile tile, ArrayRef<Value> rows, ValueRange sums) {
-    Value last = e.index(products.depth() / 2);
-    tile.unroll = 1;
-    tile.left = [&](int64_t i, Value) {
-      SmallVector<Value> at(leading);
-      at.append({rows[i], e.index(products.depth() - 1)});
-      return Value(arith::ExtUIOp::create(e.b, e.loc, e.i32(), e.load(input, at)));
-    };
-    auto right = tile.right;
-    tile.right = [&](int64_t column, Value) { return right(column, last); };
-    return emitProduct(e, context.target, tile, e.index(1), sums);
   }
 
   void emitEpilogue(Value row, Value panel, SmallVector<Value> elements) {
@@ -236,8 +177,9 @@ private:
   KernelBuilder kernel;
   Emit &e;
   int64_t tileRows = 1, tilePanels = 1;
-  Value input, result;
-  SmallVector<Value> weights, extras, leading;
+  std::unique_ptr<InnerProduct> product;
+  Value result;
+  SmallVector<Value> extras, leading;
 };
 
 struct LinearKernel : KernelOpInterface::ExternalModel<LinearKernel, LinearOp> {

@@ -1,0 +1,77 @@
+// Sums of products with weights in f32, or in bf16 with an input in bf16.
+#include "codegen/kernels/inner_product.h"
+#include "codegen/kernels/product.h"
+
+using namespace mlir;
+
+namespace heddle::codegen {
+
+namespace {
+
+class FloatProduct : public InnerProduct {
+public:
+  FloatProduct(const Products &products, KernelBuilder &kernel)
+      : products(products), target(kernel.context.target), e(kernel.emit),
+        input(kernel.operand(0)) {
+    Size steps =
+        constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
+    Size width = constantSize(perStep());
+    Type element = products.weight().getElementType();
+    Size shape[] = {constantSize(products.panels()), steps, width};
+    for (unsigned i = 0; i < products.weights; ++i)
+      weights.push_back(
+          kernel.window(kernel.flat({Ref::panels, 1 + i}, element), shape, rowMajor(shape)));
+  }
+
+  SmallVector<Value> emit(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel,
+                          int64_t panels) override {
+    auto placeOf = [&](int64_t i, Value last) {
+      SmallVector<Value> at(leading);
+      at.append({rows[i], last});
+      return at;
+    };
+    ProductTile tile;
+    tile.rows = rows.size();
+    tile.columns = panels * products.weights;
+    tile.bf16 = products.bf16();
+    tile.left = [&](int64_t i, Value step) {
+      return loadLeft(e, input, placeOf(i, step), products.bf16());
+    };
+    tile.right = [&](int64_t column, Value step) {
+      Value at[] = {e.add(panel, column % panels), step, e.index(0)};
+      return e.loadVector(weights[column / panels], at, perStep());
+    };
+    int64_t steps = products.bf16() ? products.depth() / 2 : products.depth();
+    tile.unroll = steps % 4 == 0 ? 4 : 1;
+    SmallVector<Value> sums = emitProduct(e, target, tile, e.index(steps));
+    if (!products.bf16() || products.depth() % 2 == 0)
+      return sums;
+    // The last k of an odd depth: its partner in the weight is a zero of the padding, its partner
+    // in the input is not read.
+    tile.unroll = 1;
+    tile.left = [&](int64_t i, Value) -> Value {
+      Value last = e.load(input, placeOf(i, e.index(products.depth() - 1)));
+      return arith::ExtUIOp::create(e.b, e.loc, e.i32(), last);
+    };
+    auto right = tile.right;
+    tile.right = [&](int64_t column, Value) { return right(column, e.index(steps)); };
+    return emitProduct(e, target, tile, e.index(1), sums);
+  }
+
+private:
+  int64_t perStep() const { return products.bf16() ? 2 * lanes : lanes; }
+
+  Products products;
+  const Target &target;
+  Emit &e;
+  Value input;
+  SmallVector<Value> weights;
+};
+
+} // namespace
+
+std::unique_ptr<InnerProduct> makeFloatProduct(const Products &products, KernelBuilder &kernel) {
+  return std::make_unique<FloatProduct>(products, kernel);
+}
+
+} // namespace heddle::codegen
