@@ -4,7 +4,9 @@
 // every key and value that was loaded serves the whole group. Its scores, for all visible keys,
 // live in the worker's scratch: one product, the softmax of whole rows, one product. This rounds
 // exactly as the unfused graph does, which streaming with a running maximum would not, and the
-// scratch of some 32 rows stays in the second-level cache up to some thousand keys.
+// scratch of some 32 rows stays in the second-level cache up to some thousand keys. In decode,
+// where one key head has too few chains to keep the multipliers busy, a tile takes several key
+// heads and sums up their values side by side.
 //
 // Every symbolic mask leaves each row an interval of keys: keys outside of all intervals of a tile
 // are never touched, and there is no mask arithmetic but at the ends of a row.
@@ -31,16 +33,32 @@ constexpr int64_t block = runtime::keyBlock;
 /// Query rows times heads of a tile: what the scratch and the reuse of keys are balanced for.
 constexpr int64_t rowsOfScratch = 32;
 
+/// Chains of sums that hide each other's latency: that of a multiplication, in cycles.
+constexpr int64_t chainsAtOnce = 4;
+
 int64_t groupOf(AttentionOp op) {
   return op.getQuery().getType().getDimSize(0) / op.getKey().getType().getDimSize(0);
 }
 
+/// Key heads of a tile.
+int64_t headsOfTile(AttentionOp op, const PlanContext &context) {
+  if (context.phase != Phase::decode)
+    return 1;
+  int64_t panels = llvm::divideCeil(op.getValue().getType().getDimSize(2), lanes);
+  int64_t heads = op.getKey().getType().getDimSize(0),
+          wanted = chainsAtOnce / (groupOf(op) * panels);
+  while (wanted > 1 && heads % wanted != 0)
+    --wanted;
+  return std::max<int64_t>(wanted, 1);
+}
+
 class AttentionEmitter {
 public:
-  AttentionEmitter(AttentionOp op, Lowering &lowering, int64_t queryRows)
+  AttentionEmitter(AttentionOp op, Lowering &lowering, int64_t queryRows, int64_t heads)
       : op(op), context(lowering.context), dims(context.dims), append(cacheOf(op)),
         kernel(lowering, op, ("attention_" + phaseName(context.phase)).str()), e(kernel.emit),
-        queryRows(queryRows), group(groupOf(op)), depth(op.getQuery().getType().getDimSize(2)),
+        queryRows(queryRows), heads(heads), group(groupOf(op)),
+        depth(op.getQuery().getType().getDimSize(2)),
         valueWidth(op.getValue().getType().getDimSize(2)),
         bf16Keys(op.getKey().getType().getElementType().isBF16()),
         bf16Values(op.getValue().getType().getElementType().isBF16()) {}
@@ -49,14 +67,14 @@ public:
     bindBuffers();
     Launch launch;
     Size rows = dims.sizes(op.getQuery())[1];
-    launch.grid = {{constantSize(op.getKey().getType().getDimSize(0)), 1}, {rows, queryRows}};
+    launch.grid = {{constantSize(op.getKey().getType().getDimSize(0)), heads}, {rows, queryRows}};
     launch.schedule = runtime::Schedule::dynamic;
-    int64_t scratchRows = queryRows * group;
+    int64_t scratchRows = heads * queryRows * group;
     launch.scratch = scoreStride() * constantSize(scratchRows * 4) +
                      constantSize(scratchRows * queryStride() * 4 + 64);
     Value allRows = kernel.size(rows);
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-      head = tile[0];
+      firstHead = e.mul(tile[0], heads);
       Value first = e.mul(tile[1], queryRows);
       Value last = e.min(e.add(first, queryRows), allRows);
       forRuns(first, last, [&](Value begin, Value end) { emitRun(begin, end); });
@@ -116,8 +134,9 @@ private:
     if (op.getMask())
       mask = kernel.operand(indexOf(op.getMask()));
     Size stride = scoreStride();
-    Size rows = constantSize(queryRows * group);
-    Value queriesAt = e.mul(kernel.size(stride), queryRows * group * 4);
+    int64_t scratchRows = heads * queryRows * group;
+    Size rows = constantSize(scratchRows);
+    Value queriesAt = e.mul(kernel.size(stride), scratchRows * 4);
     scores = kernel.scratchWindow({rows, stride}, e.f32(), e.index(0));
     if (bf16Values)
       weights = kernel.scratchWindow({rows, stride * constantSize(2)}, e.bf16(), e.index(0));
@@ -224,24 +243,47 @@ private:
     Value highest = interval(positionOf(e.sub(end, e.index(1)))).second;
     firstKey = e.mul(e.div(lowest, block), block);
     lastKey = e.max(firstKey, e.mul(e.ceilDiv(highest, block), block));
-    packQueries(count);
-    rowBlocks(count, context.target.avx512 ? 4 : 2,
-              [&](Value row, int64_t rows) { emitScores(row, rows); });
-    e.loop(e.index(0), count, 1, [&](Value row) { emitSoftmax(row); });
-    rowBlocks(count, context.target.avx512 ? 4 : 2,
-              [&](Value row, int64_t rows) { emitValues(row, rows); });
+    forHeads([&] {
+      packQueries(count);
+      rowBlocks(count, [&](Value row, int64_t rows) { emitScores(row, rows); });
+      e.loop(e.index(0), count, 1, [&](Value row) { emitSoftmax(row); });
+    });
+    rowBlocks(count, [&](Value row, int64_t rows) { emitValues(row, rows); });
   }
 
-  /// Calls `body(row, rows)` for blocks of `size` rows, then for single ones.
-  void rowBlocks(Value count, int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
-    Value whole = e.mul(e.div(count, size), size);
-    e.loop(e.index(0), whole, size, [&](Value row) { body(row, size); });
-    e.loop(whole, count, 1, [&](Value row) { body(row, 1); });
+  /// Runs `body` for every key head of the tile.
+  void forHeads(llvm::function_ref<void()> body) {
+    auto one = [&](Value index) {
+      takeHead(index);
+      body();
+    };
+    if (heads == 1)
+      return one(e.index(0));
+    e.loop(e.index(0), e.index(heads), 1, one);
+  }
+  void takeHead(Value index) {
+    head = e.add(firstHead, index);
+    scratchBegin = e.mul(index, queryRows * group);
   }
 
-  /// Row m of the scratch is query row m / group of the run, head m % group of the group.
+  /// Calls `body(row, rows)` for blocks of as many rows as there are registers for, then for half
+  /// of them, down to what divides every count of rows.
+  void rowBlocks(Value count, llvm::function_ref<void(Value, int64_t)> body) {
+    Value first = e.index(0);
+    for (int64_t size = context.target.avx512 ? 4 : 2;; size /= 2) {
+      Value end = e.mul(e.div(count, size), size);
+      e.loop(first, end, size, [&](Value row) { body(row, size); });
+      if (group % size == 0)
+        return;
+      first = end;
+    }
+  }
+
+  /// Row m of a head is query row m / group of the run, head m % group of the group.
   Value tokenOf(Value row) { return e.add(runBegin, e.div(row, group)); }
   Value headOf(Value row) { return e.add(e.mul(head, group), e.rem(row, group)); }
+  /// Where it stands in the scratch.
+  Value scratchRow(Value row) { return e.add(scratchBegin, row); }
 
   void packQueries(Value count) {
     e.loop(e.index(0), count, 1, [&](Value row) {
@@ -249,11 +291,11 @@ private:
       forLanes(e, e.index(depth), [&](Value column, Value lanesMask) {
         Value at[] = {queryHead, token, column};
         Value vector = lanesMask ? e.loadMasked(query, at, lanesMask) : e.loadVector(query, at);
-        storeElements(e, vector, packedQuery, {row, column}, lanesMask);
+        storeElements(e, vector, packedQuery, {scratchRow(row), column}, lanesMask);
       });
       if (queryStride() != depth) {
         Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(storedType(e.bf16())));
-        e.store(zero, packedQuery, {row, e.index(depth)});
+        e.store(zero, packedQuery, {scratchRow(row), e.index(depth)});
       }
     });
   }
@@ -284,7 +326,7 @@ private:
     tile.bf16 = bf16Keys;
     tile.unroll = keySteps() % 2 == 0 ? 2 : 1;
     tile.left = [&](int64_t i, Value step) {
-      return loadLeft(e, packedQuery, {e.add(row, i), step}, bf16Keys);
+      return loadLeft(e, packedQuery, {scratchRow(e.add(row, i)), step}, bf16Keys);
     };
     tile.right = [&](int64_t column, Value step) {
       Value offset = e.add(e.mul(step, perStep), column * keySteps() * perStep);
@@ -293,11 +335,11 @@ private:
     SmallVector<Value> sums = emitProduct(e, context.target, tile, e.index(keySteps()));
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
-        Value scratchRow = e.add(row, i);
+        Value own = e.add(row, i);
         Value column = e.add(e.mul(at, block), j * block);
         SmallVector<Value> elements = {sums[i * columns + j]};
         Value viewColumn = e.add(viewBase, e.add(firstKey, column));
-        Value place[] = {headOf(scratchRow), tokenOf(scratchRow), viewColumn};
+        Value place[] = {headOf(own), tokenOf(own), viewColumn};
         Value inView = extras.empty() && !mask ? Value() : insideView(viewColumn);
         for (Value extra : extras)
           elements.push_back(loadElements(e, extra, place, inView));
@@ -307,7 +349,7 @@ private:
           score = arith::SelectOp::create(e.b, e.loc, seen, score,
                                           e.splat(-std::numeric_limits<double>::infinity()));
         }
-        e.storeVector(score, scores, {scratchRow, column});
+        e.storeVector(score, scores, {scratchRow(own), column});
       }
   }
 
@@ -319,6 +361,7 @@ private:
 
   void emitSoftmax(Value row) {
     auto [low, high] = interval(positionOf(tokenOf(row)));
+    row = scratchRow(row);
     Value begin = e.mul(e.div(low, block), block);
     Value end = e.max(begin, e.mul(e.ceilDiv(high, block), block));
     Value hidden = e.splat(-std::numeric_limits<double>::infinity());
@@ -355,16 +398,22 @@ private:
 
   void emitValues(Value row, int64_t rows) {
     int64_t panels = llvm::divideCeil(valueWidth, lanes);
-    int64_t most = context.target.avx512 ? 6 : 2;
+    int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 6 : 2) / heads);
     for (int64_t panel = 0; panel < panels; panel += most)
       emitValueTile(row, rows, panel, std::min(most, panels - panel));
   }
 
-  /// `rows` rows of the result, `columns` vectors of them from `panel` on.
+  /// `rows` rows of the result for every head of the tile, `columns` vectors of them from `panel`
+  /// on.
   void emitValueTile(Value row, int64_t rows, int64_t panel, int64_t columns) {
     int64_t per = bf16Values ? 2 : 1;
-    Value base = headBase(valueWidth);
-    SmallVector<Value> lows, highs;
+    SmallVector<Value> bases, scratchRows, lows, highs;
+    for (int64_t h = 0; h < heads; ++h) {
+      takeHead(e.index(h));
+      bases.push_back(headBase(valueWidth));
+      for (int64_t i = 0; i < rows; ++i)
+        scratchRows.push_back(scratchRow(e.add(row, i)));
+    }
     for (int64_t i = 0; i < rows; ++i) {
       auto [low, high] = interval(positionOf(tokenOf(e.add(row, i))));
       lows.push_back(low);
@@ -377,6 +426,7 @@ private:
 
     auto emit = [&](Value begin, Value end, ValueRange start, bool edge) {
       ProductTile tile;
+      tile.blocks = heads;
       tile.rows = rows;
       tile.columns = columns;
       tile.bf16 = bf16Values;
@@ -384,33 +434,37 @@ private:
       Value firstStep = e.div(firstKey, per);
       tile.left = [&](int64_t i, Value step) {
         Value at = e.sub(e.add(begin, step), firstStep);
-        return loadLeft(e, bf16Values ? weights : scores, {e.add(row, i), at}, bf16Values);
+        return loadLeft(e, bf16Values ? weights : scores, {scratchRows[i], at}, bf16Values);
       };
       tile.right = [&](int64_t column, Value step) {
-        return valueVector(base, e.add(begin, step), panel + column);
+        return valueVector(bases[column / columns], e.add(begin, step), panel + column % columns);
       };
       if (edge) {
         // A value that the row does not see may be anything, even NaN: it is replaced by 0.
         tile.seen = [&](int64_t i, Value step) {
           Value key = e.mul(e.add(begin, step), per);
-          return seenBits(key, per, lows[i], highs[i]);
+          return seenBits(key, per, lows[i % rows], highs[i % rows]);
         };
       }
       return emitProduct(e, context.target, tile, e.sub(end, begin), start);
     };
-    SmallVector<Value> sums(rows * columns, e.splat(0));
+    SmallVector<Value> sums(heads * rows * columns, e.splat(0));
     sums = emit(from, bodyFrom, sums, true);
     sums = emit(bodyFrom, bodyTo, sums, false);
     sums = emit(bodyTo, e.max(bodyTo, to), sums, true);
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        Value scratchRow = e.add(row, i);
-        int64_t first = (panel + j) * lanes;
-        Value at[] = {headOf(scratchRow), tokenOf(scratchRow), e.index(first)};
-        Value lanesMask =
-            valueWidth - first < lanes ? e.mask(e.index(valueWidth - first)) : Value();
-        storeElements(e, sums[i * columns + j], result, at, lanesMask);
-      }
+    for (int64_t h = 0; h < heads; ++h) {
+      takeHead(e.index(h));
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          storeValues(sums[(h * rows + i) * columns + j], e.add(row, i), (panel + j) * lanes);
+    }
+  }
+
+  /// Entries of the result from `first` on.
+  void storeValues(Value vector, Value row, int64_t first) {
+    Value at[] = {headOf(row), tokenOf(row), e.index(first)};
+    Value lanesMask = valueWidth - first < lanes ? e.mask(e.index(valueWidth - first)) : Value();
+    storeElements(e, vector, result, at, lanesMask);
   }
 
   /// All bits for keys in [low, high), none for the others; for a pair of keys its halves, the even
@@ -444,7 +498,7 @@ private:
   CacheAppendOp append;
   KernelBuilder kernel;
   Emit &e;
-  int64_t queryRows, group, depth, valueWidth;
+  int64_t queryRows, heads, group, depth, valueWidth;
   bool bf16Keys, bf16Values;
 
   Value query, result, keys, values, capacity, mask;
@@ -453,16 +507,23 @@ private:
   Value scores, weights, packedQuery;
 
   // The present tile and run.
-  Value head, sequence, slot, runBegin, keyBase, keyCount, keyPosition, viewBase;
+  Value firstHead, sequence, slot, runBegin, keyBase, keyCount, keyPosition, viewBase;
   Value firstKey, lastKey; // the blocks that some row of the run sees, in the buffer's coordinates
+  // The present head.
+  Value head, scratchBegin;
 };
 
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
-  void plan(Operation *op, const PlanContext &) const {
-    int64_t rows = std::max<int64_t>(1, rowsOfScratch / groupOf(cast<AttentionOp>(op)));
+  void plan(Operation *op, const PlanContext &context) const {
+    auto attention = cast<AttentionOp>(op);
+    int64_t rows = std::max<int64_t>(1, rowsOfScratch / groupOf(attention));
     Builder builder(op->getContext());
-    op->setAttr(kernelAttrName, builder.getDictionaryAttr(builder.getNamedAttr(
-                                    "query_rows", builder.getI64IntegerAttr(rows))));
+    auto number = [&](StringRef name, int64_t value) {
+      return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+    };
+    op->setAttr(kernelAttrName,
+                builder.getDictionaryAttr({number("key_heads", headsOfTile(attention, context)),
+                                           number("query_rows", rows)}));
   }
 
   SmallVector<Size> temporaries(Operation *op, const PlanContext &context) const {
@@ -476,11 +537,16 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     auto attention = cast<AttentionOp>(op);
     auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
     auto rows = plan ? plan.getAs<IntegerAttr>("query_rows") : IntegerAttr();
+    auto heads = plan ? plan.getAs<IntegerAttr>("key_heads") : IntegerAttr();
     if (!rows || rows.getInt() < 1)
       return op->emitOpError("has no plan with query_rows");
+    int64_t all = attention.getKey().getType().getDimSize(0);
+    if (!heads || heads.getInt() < 1 || heads.getInt() > chainsAtOnce || all % heads.getInt() != 0)
+      return op->emitOpError("needs a plan with key_heads, at most ")
+             << chainsAtOnce << ", that divide its " << all << " heads of keys";
     if (!cacheOf(attention))
       emitPackKeysAndValues(lowering, attention);
-    AttentionEmitter(attention, lowering, rows.getInt()).run();
+    AttentionEmitter(attention, lowering, rows.getInt(), heads.getInt()).run();
     return success();
   }
 };

@@ -77,24 +77,30 @@ SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile 
   Step step{e, target, tile.bf16};
   SmallVector<Value> sums(start);
   if (sums.empty())
-    sums.assign(tile.rows * tile.columns, e.splat(0));
-  auto once = [&](Value k, ValueRange carried) {
-    SmallVector<Value> next(carried);
+    sums.assign(tile.blocks * tile.rows * tile.columns, e.splat(0));
+  auto multiplyBlock = [&](int64_t block, Value k, MutableArrayRef<Value> sums) {
     SmallVector<Value> vectors;
     SmallVector<Factors> right;
     for (int64_t column = 0; column < tile.columns; ++column) {
-      vectors.push_back(tile.right(column, k));
+      vectors.push_back(tile.right(block * tile.columns + column, k));
       right.push_back(step.right(vectors.back()));
     }
-    for (int64_t row = 0; row < tile.rows; ++row) {
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      int64_t row = block * tile.rows + i;
       Factors left = step.left(tile.left(row, k));
       Value seen = tile.seen ? e.broadcast(tile.seen(row, k)) : Value();
       for (int64_t column = 0; column < tile.columns; ++column) {
-        Value &sum = next[row * tile.columns + column];
+        Value &sum = sums[i * tile.columns + column];
         sum = step.multiply(
             left, seen ? step.right(step.keep(vectors[column], seen)) : right[column], sum);
       }
     }
+  };
+  auto once = [&](Value k, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    int64_t size = tile.rows * tile.columns;
+    for (int64_t block = 0; block < tile.blocks; ++block)
+      multiplyBlock(block, k, MutableArrayRef(next).slice(block * size, size));
     return next;
   };
   Value whole = e.mul(e.div(steps, tile.unroll), tile.unroll);

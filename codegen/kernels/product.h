@@ -15,8 +15,11 @@ inline constexpr int64_t rowsPerTile = 96;
 mlir::Value loadLeft(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at, bool bf16);
 
 /// A block of a product: `rows` x `columns` vectors of 16 f32, over steps of k. A step is one k
-/// where both sides are f32, and a pair of them where both are bf16.
+/// where both sides are f32, and a pair of them where both are bf16. Several such blocks side by
+/// side, independent of each other, hide the latency of each other's chains: the rows and columns
+/// of the second are numbered on from those of the first.
 struct ProductTile {
+  int64_t blocks = 1;
   int64_t rows = 1;
   int64_t columns = 1;
   bool bf16 = false;
@@ -30,8 +33,8 @@ struct ProductTile {
   std::function<mlir::Value(int64_t row, mlir::Value step)> seen;
 };
 
-/// Emits the loop over steps [0, `steps`) and returns the accumulators, row by row. They start at
-/// `start`, or at 0.
+/// Emits the loop over steps [0, `steps`) and returns the accumulators, block by block, row by row.
+/// They start at `start`, or at 0.
 llvm::SmallVector<mlir::Value> emitProduct(Emit &emit, const Target &target,
                                            const ProductTile &tile, mlir::Value steps,
                                            mlir::ValueRange start = {});
