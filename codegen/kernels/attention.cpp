@@ -246,9 +246,18 @@ private:
     forHeads([&] {
       packQueries(count);
       rowBlocks(count, [&](Value row, int64_t rows) { emitScores(row, rows); });
-      e.loop(e.index(0), count, 1, [&](Value row) { emitSoftmax(row); });
     });
+    int64_t softmaxRows = rowsOfToken();
+    e.loop(e.index(0), count, softmaxRows, [&](Value row) { emitSoftmax(row, softmaxRows); });
     rowBlocks(count, [&](Value row, int64_t rows) { emitValues(row, rows); });
+  }
+
+  /// Rows of one token that softmax takes side by side: a power of two that divides the group.
+  int64_t rowsOfToken() const {
+    int64_t rows = std::max<int64_t>(1, (context.target.avx512 ? 4 : 2) / heads);
+    while (rows > 1 && group % rows != 0)
+      rows /= 2;
+    return rows;
   }
 
   /// Runs `body` for every key head of the tile.
@@ -359,17 +368,26 @@ private:
     return e.mask(e.max(e.index(0), e.sub(keysInView, viewColumn)));
   }
 
-  void emitSoftmax(Value row) {
+  /// The softmax of `rows` rows of one token, for every head of the tile.
+  void emitSoftmax(Value row, int64_t rows) {
     auto [low, high] = interval(positionOf(tokenOf(row)));
-    row = scratchRow(row);
+    SmallVector<Value> own;
+    for (int64_t h = 0; h < heads; ++h) {
+      takeHead(e.index(h));
+      for (int64_t i = 0; i < rows; ++i)
+        own.push_back(scratchRow(e.add(row, i)));
+    }
     Value begin = e.mul(e.div(low, block), block);
     Value end = e.max(begin, e.mul(e.ceilDiv(high, block), block));
     Value hidden = e.splat(-std::numeric_limits<double>::infinity());
     // Keys of the first and the last block that the row does not see.
     auto hide = [&](Value at, Value seen) {
       Value column = e.sub(at, firstKey);
-      Value old = e.loadVector(scores, {row, column});
-      e.storeVector(arith::SelectOp::create(e.b, e.loc, seen, old, hidden), scores, {row, column});
+      for (Value row : own) {
+        Value old = e.loadVector(scores, {row, column});
+        e.storeVector(arith::SelectOp::create(e.b, e.loc, seen, old, hidden), scores,
+                      {row, column});
+      }
     };
     Value any = e.less(low, high);
     e.when(any, [&] {
@@ -381,10 +399,18 @@ private:
       hide(lastBlock, e.mask(e.sub(high, lastBlock)));
     });
     Value from = e.sub(begin, firstKey), to = e.sub(end, firstKey);
-    SmallVector<Value> at = {row, from};
     Value count = arith::SelectOp::create(e.b, e.loc, any, e.sub(to, from), e.index(0));
-    emitSoftmaxRow(e, scores, at, count);
+    SmallVector<SoftmaxRow> places;
+    for (Value row : own)
+      places.push_back({{row, from}, {row, from}});
+    emitSoftmaxRows(e, scores, scores, places, count, /*whole=*/true);
     Value stop = arith::SelectOp::create(e.b, e.loc, any, to, from);
+    for (Value row : own)
+      finishWeights(row, from, stop);
+  }
+
+  /// Makes the weights outside of [from, stop) 0, and rounds all of them if need be.
+  void finishWeights(Value row, Value from, Value stop) {
     e.loop(e.index(0), from, block,
            [&](Value column) { e.storeVector(e.splat(0), scores, {row, column}); });
     e.loop(stop, e.sub(lastKey, firstKey), block,

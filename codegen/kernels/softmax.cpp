@@ -63,7 +63,8 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
     forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) {
       SmallVector<Value> at(row);
       at.push_back(e.index(0));
-      emitSoftmaxRow(e, input, at, kernel.size(sizes.back()), result, at);
+      emitSoftmaxRows(e, input, result, {{at, at}}, kernel.size(sizes.back()),
+                      isMultiple(sizes.back(), lanes));
     });
   }
 

@@ -1,4 +1,4 @@
-// Softmax of one row, in three passes: maximum, exponentials and their sum, scale.
+// Softmax of rows, in three passes: maximum, exponentials and their sum, scale.
 #include "codegen/kernels/softmax_row.h"
 
 #include "codegen/kernels/functions.h"
@@ -38,43 +38,79 @@ Value softmaxLarger(Emit &e, Value score, Value largest) {
   return arith::SelectOp::create(e.b, e.loc, larger, score, largest);
 }
 
-void emitSoftmaxRow(Emit &e, Value scores, ArrayRef<Value> at, Value count, Value to,
-                    ArrayRef<Value> toAt) {
-  auto place = [&](ArrayRef<Value> start, Value column) {
+namespace {
+
+struct RowsEmitter {
+  Emit &e;
+  Value scores, result;
+  ArrayRef<SoftmaxRow> rows;
+  Value count;
+  bool whole;
+
+  SmallVector<Value> place(ArrayRef<Value> start, Value column) {
     SmallVector<Value> place(start);
     place.back() = e.add(place.back(), column);
     return place;
-  };
-  auto load = [&](Value memref, ArrayRef<Value> start, Value column, Value mask) {
+  }
+  Value load(Value memref, ArrayRef<Value> start, Value column, Value mask) {
     SmallVector<Value> from = place(start, column);
     return mask ? e.loadMasked(memref, from, mask) : e.loadVector(memref, from);
-  };
-  auto keep = [&](Value mask, Value value, double otherwise) -> Value {
+  }
+  Value keep(Value mask, Value value, double otherwise) {
     if (!mask)
       return value;
     return arith::SelectOp::create(e.b, e.loc, mask, value, e.splat(otherwise));
-  };
+  }
 
-  Value largest = foldLanes(e, count, false, e.splat(hidden),
-                            [&](Value column, Value mask, ValueRange carried) {
-                              Value x = keep(mask, load(scores, at, column, mask), hidden);
-                              return SmallVector<Value>{softmaxLarger(e, x, carried[0])};
-                            })[0];
-  Value shift = e.broadcast(softmaxShift(e, e.maxLanes(largest)));
-  Value sum =
-      foldLanes(e, count, false, e.splat(0), [&](Value column, Value mask, ValueRange carried) {
-        Value x = load(scores, at, column, mask);
-        Value power = emitExpBelowZero(e, arith::SubFOp::create(e.b, e.loc, x, shift));
-        storeElements(e, power, to, place(toAt, column), mask);
-        power = keep(mask, power, 0);
-        return SmallVector<Value>{arith::AddFOp::create(e.b, e.loc, carried[0], power)};
-      })[0];
-  Value scale = e.broadcast(softmaxScale(e, e.sumLanes(sum)));
-  forLanes(e, count, [&](Value column, Value mask) {
-    Value power = load(to, toAt, column, mask);
-    storeElements(e, arith::MulFOp::create(e.b, e.loc, power, scale), to, place(toAt, column),
-                  mask);
-  });
+  /// Folds every row to one vector, beginning at `start`.
+  SmallVector<Value>
+  fold(double start,
+       llvm::function_ref<Value(const SoftmaxRow &, Value shift, Value column, Value mask, Value)>
+           step,
+       ArrayRef<Value> shifts = {}) {
+    SmallVector<Value> starts(rows.size(), e.splat(start));
+    return foldLanes(e, count, whole, starts, [&](Value column, Value mask, ValueRange carried) {
+      SmallVector<Value> next;
+      for (auto [i, row] : llvm::enumerate(rows))
+        next.push_back(step(row, shifts.empty() ? Value() : shifts[i], column, mask, carried[i]));
+      return next;
+    });
+  }
+
+  void run() {
+    SmallVector<Value> largest =
+        fold(hidden, [&](const SoftmaxRow &row, Value, Value column, Value mask, Value most) {
+          return softmaxLarger(e, keep(mask, load(scores, row.from, column, mask), hidden), most);
+        });
+    SmallVector<Value> shifts, scales;
+    for (Value each : largest)
+      shifts.push_back(e.broadcast(softmaxShift(e, e.maxLanes(each))));
+    SmallVector<Value> sums = fold(
+        0,
+        [&](const SoftmaxRow &row, Value shift, Value column, Value mask, Value sum) -> Value {
+          Value x = load(scores, row.from, column, mask);
+          Value power = emitExpBelowZero(e, arith::SubFOp::create(e.b, e.loc, x, shift));
+          storeElements(e, power, result, place(row.to, column), mask);
+          return arith::AddFOp::create(e.b, e.loc, sum, keep(mask, power, 0));
+        },
+        shifts);
+    for (Value each : sums)
+      scales.push_back(e.broadcast(softmaxScale(e, e.sumLanes(each))));
+    forLanes(e, e.index(0), count, whole, [&](Value column, Value mask) {
+      for (auto [row, scale] : llvm::zip(rows, scales)) {
+        Value power = load(result, row.to, column, mask);
+        storeElements(e, arith::MulFOp::create(e.b, e.loc, power, scale), result,
+                      place(row.to, column), mask);
+      }
+    });
+  }
+};
+
+} // namespace
+
+void emitSoftmaxRows(Emit &e, Value scores, Value result, ArrayRef<SoftmaxRow> rows, Value count,
+                     bool whole) {
+  RowsEmitter{e, scores, result, rows, count, whole}.run();
 }
 
 } // namespace heddle::codegen

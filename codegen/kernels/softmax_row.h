@@ -5,18 +5,19 @@
 
 namespace heddle::codegen {
 
-/// Replaces the `count` scores from `at` on of `scores` (f32, last dimension contiguous) by
-/// exp(x - max) / sum, and writes them from `toAt` on of `to`, which may be the same place. The sum
-/// is taken in 16 lanes, entry i in lane i mod 16, then in the tree of Emit::sumLanes; the division
-/// is a product with 1 / sum. Where all scores are -inf the result is 0; NaN gives NaN everywhere.
-void emitSoftmaxRow(Emit &emit, mlir::Value scores, llvm::ArrayRef<mlir::Value> at,
-                    mlir::Value count, mlir::Value to, llvm::ArrayRef<mlir::Value> toAt);
+/// A row of softmax: the indices where its scores begin, and where its result does.
+struct SoftmaxRow {
+  llvm::SmallVector<mlir::Value> from, to;
+};
 
-/// The same in place.
-inline void emitSoftmaxRow(Emit &emit, mlir::Value scores, llvm::ArrayRef<mlir::Value> at,
-                           mlir::Value count) {
-  emitSoftmaxRow(emit, scores, at, count, scores, at);
-}
+/// Replaces the `count` scores of each of `rows` in `scores` (f32, last dimension contiguous) by
+/// exp(x - max) / sum, and writes them to `result`, which may be the same memory. The sum is taken
+/// in 16 lanes, entry i in lane i mod 16, then in the tree of Emit::sumLanes; the division is a
+/// product with 1 / sum. Where all scores are -inf the result is 0; NaN gives NaN everywhere.
+/// `whole` says that `count` is a multiple of 16. Rows are worked on side by side, to hide each
+/// other's latency.
+void emitSoftmaxRows(Emit &emit, mlir::Value scores, mlir::Value result,
+                     llvm::ArrayRef<SoftmaxRow> rows, mlir::Value count, bool whole);
 
 /// What is subtracted of scores whose largest is `largest`: itself, or 0 where it is -inf. Scalars
 /// or vectors.
