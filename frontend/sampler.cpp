@@ -82,7 +82,17 @@ Result<int32_t> bestToken(std::span<const float> logits) {
   const float largest = std::ranges::max(most);
   if (largest == -infinity)
     return dataError("every logit is -inf, expected finite numbers; no token can be chosen");
-  return static_cast<int32_t>(std::ranges::find(logits, largest) - logits.begin());
+  size_t begin = 0;
+  auto isIn = [&](size_t block) {
+    uint32_t found = 0;
+    for (size_t lane = 0; lane < lanes; ++lane)
+      found |= logits[block + lane] == largest ? 1u : 0u;
+    return found != 0;
+  };
+  while (begin < whole && !isIn(begin))
+    begin += lanes;
+  return static_cast<int32_t>(
+      std::find(logits.begin() + std::ptrdiff_t(begin), logits.end(), largest) - logits.begin());
 }
 
 Result<Sampler> Sampler::create(const SamplerOptions &options) {

@@ -195,7 +195,9 @@ Status Plan::layOut(const Call &call, std::span<const Batch> batches) {
       if (!laidOut || newDims[i] != dims[i])
         changed |= maskOf(i);
     bool everything = !laidOut;
-    laidOut = pointed = false;
+    laidOut = false;
+    if (everything)
+      pointed = false;
     dims = newDims;
     if (Status status = placeSteps(changed, everything); !status)
       return status;
@@ -209,10 +211,14 @@ Status Plan::layOut(const Call &call, std::span<const Batch> batches) {
 Status Plan::placeBuffers(uint64_t changed, bool everything) {
   const Program &program = bound.program;
   int64_t offset = 0;
-  auto place = [&](int64_t bytes) {
-    int64_t at = offset;
+  // Operands keep their addresses as long as nothing moves.
+  auto moveTo = [&](int64_t &place, int64_t at) {
+    pointed &= place == at;
+    place = at;
+  };
+  auto place = [&](int64_t &at, int64_t bytes) {
+    moveTo(at, offset);
     offset = saturatingAdd(offset, roundUp(bytes, bufferAlignment));
-    return at;
   };
   for (size_t i = 0; i < program.slots.size(); ++i) {
     SlotSize &size = slotSizes[i];
@@ -221,7 +227,7 @@ Status Plan::placeBuffers(uint64_t changed, bool everything) {
       for (const Size &tenant : program.slots[i].tenants)
         size.bytes = std::max(size.bytes, evaluate(tenant, dims.data()));
     }
-    slotOffsets[i] = place(size.bytes);
+    place(slotOffsets[i], size.bytes);
   }
   slotTotal = offset;
   for (size_t i = 0; i < program.outputs.size(); ++i) {
@@ -235,13 +241,13 @@ Status Plan::placeBuffers(uint64_t changed, bool everything) {
       count = saturatingMul(count, result.shape.back());
     }
     resultBytes[i] = byteSize(output.type, count);
-    resultOffsets[i] = place(resultBytes[i]);
+    place(resultOffsets[i], resultBytes[i]);
   }
   stride = 0;
   for (const StepSizes &sizes : stepSizes)
     stride = std::max(stride, sizes.scratch);
   stride = roundUp(stride, scratchAlignment);
-  scratchOffset = roundUp(offset, scratchAlignment);
+  moveTo(scratchOffset, roundUp(offset, scratchAlignment));
   total = saturatingAdd(scratchOffset, saturatingMul(stride, workers));
   return total == largest ? Status(tooLarge()) : Status();
 }
