@@ -120,6 +120,10 @@ Value Emit::loadVector(Value memref, ValueRange at, int64_t width) {
 void Emit::storeVector(Value vector, Value memref, ValueRange at) {
   vector::StoreOp::create(b, loc, vector, memref, at);
 }
+
+void Emit::prefetch(Value memref, ValueRange at, bool write) {
+  memref::PrefetchOp::create(b, loc, memref, at, write, /*localityHint=*/3, /*isDataCache=*/true);
+}
 Value Emit::loadMasked(Value memref, ValueRange at, Value mask, int64_t width) {
   VectorType type = vec(elementOf(memref), width);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));

@@ -126,6 +126,8 @@ private:
     SmallVector<Value> rowIndices;
     for (int64_t i = 0; i < rows; ++i)
       rowIndices.push_back(e.add(row, i));
+    if (!decode)
+      prefetchEnds(rowIndices, panel, panels);
     SmallVector<Value> sums = product->emit(leading, rowIndices, panel, panels);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < panels; ++j) {
@@ -134,6 +136,25 @@ private:
           elements.push_back(sums[(i * products.weights + w) * panels + j]);
         emitEpilogue(rowIndices[i], e.add(panel, j), elements);
       }
+  }
+
+  /// What the epilogue reads and writes lies far apart and is in no cache: it is asked for while
+  /// the product runs.
+  void prefetchEnds(ArrayRef<Value> rows, Value panel, int64_t panels) {
+    SmallVector<std::pair<Value, bool>> ends = {{result, true}};
+    for (Value extra : extras)
+      ends.push_back({extra, false});
+    for (auto [memref, write] : ends) {
+      ArrayRef<int64_t> shape = cast<MemRefType>(memref.getType()).getShape();
+      if (shape.size() != leading.size() + 2 || llvm::is_contained(shape, 1))
+        continue;
+      for (Value row : rows)
+        for (int64_t j = 0; j < panels; ++j) {
+          SmallVector<Value> at(leading);
+          at.append({row, e.mul(e.add(panel, j), lanes)});
+          e.prefetch(memref, at, write);
+        }
+    }
   }
 
   void emitEpilogue(Value row, Value panel, SmallVector<Value> elements) {

@@ -1,0 +1,222 @@
+// Products alone: one linear as compiled for prefill and for decode, beside the limit that matters
+// (arithmetic for many rows, reading for few), measured in turn with it.
+//
+//   bench_products --benchmark_filter='bf16/512'
+#include "codegen/compile.h"
+#include "codegen/jit/machine.h"
+#include "codegen/passes.h"
+#include "ir/ops.h"
+#include "passes/pipeline.h"
+#include "runtime/executor.h"
+#include "runtime/machine_loops.h"
+#include "runtime/weights.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+using namespace heddle;
+
+namespace {
+
+/// What follows a product in a transformer.
+enum class Form { alone, residual, gated };
+
+struct Shape {
+  Form form;
+  std::string type;
+  int64_t rows, columns, depth;
+  int threads;
+
+  int64_t products() const { return form == Form::gated ? 2 : 1; }
+};
+
+std::string_view formName(Form form) {
+  return form == Form::alone ? "product" : form == Form::residual ? "residual" : "gated";
+}
+
+/// A graph of weights of `columns` x `depth`.
+std::string graphText(const Shape &shape) {
+  std::string_view body;
+  switch (shape.form) {
+  case Form::alone:
+    body = "%y = heddle.matmul %x, %w {{transpose_rhs}} : ({in}, {weight}) -> {out}";
+    break;
+  case Form::residual:
+    body = R"(%p = heddle.matmul %x, %w {{transpose_rhs}} : ({in}, {weight}) -> {out}
+              %y = heddle.binary add %r, %p : ({out}, {out}) -> {out})";
+    break;
+  case Form::gated:
+    body = R"(%v = heddle.weight @v : {weight}
+              %g = heddle.matmul %x, %w {{transpose_rhs}} : ({in}, {weight}) -> {out}
+              %u = heddle.matmul %x, %v {{transpose_rhs}} : ({in}, {weight}) -> {out}
+              %a = heddle.unary silu %g : ({out}) -> {out}
+              %y = heddle.binary mul %a, %u : ({out}, {out}) -> {out})";
+    break;
+  }
+  std::string text = fmt::format(R"(
+    heddle.param @w : {{weight}}
+    heddle.param @v : {{weight}}
+    func.func @forward(%x: {{in}}, %r: {{out}}) -> {{out}} {{{{
+      %w = heddle.weight @w : {{weight}}
+      {}
+      return %y : {{out}}
+    }}}})",
+                                 body);
+  return fmt::format(
+      fmt::runtime(text),
+      fmt::arg("weight", fmt::format("tensor<{}x{}x{}>", shape.columns, shape.depth, shape.type)),
+      fmt::arg("in", fmt::format("tensor<?x{}xf32>", shape.depth)),
+      fmt::arg("out", fmt::format("tensor<?x{}xf32>", shape.columns)));
+}
+
+/// A product with its code, its weight and the threads that run it.
+struct Product {
+  std::shared_ptr<codegen::NativeCode> code;
+  runtime::WeightStore weights;
+  std::shared_ptr<runtime::ProgramSet> programs = std::make_shared<runtime::ProgramSet>();
+  std::unique_ptr<runtime::Executor> executor;
+};
+
+Result<std::unique_ptr<Product>> makeProduct(const Shape &shape) {
+  mlir::DialectRegistry registry;
+  registry.insert<ir::HeddleDialect, mlir::func::FuncDialect>();
+  codegen::registerKernels(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  auto target = codegen::selectTarget("native");
+  if (!target)
+    return target.error();
+  mlir::OwningOpRef<mlir::ModuleOp> modules[2];
+  for (auto [module, phase] :
+       {std::pair(&modules[0], codegen::Phase::prefill), {&modules[1], codegen::Phase::decode}}) {
+    *module = mlir::parseSourceString<mlir::ModuleOp>(graphText(shape), &context);
+    mlir::PassManager manager(&context);
+    passes::buildFusePipeline(manager, passes::FusionSet::all());
+    codegen::addPlanPasses(manager);
+    codegen::addLoopPasses(manager);
+    if (!*module)
+      return Error{ErrorKind::internal, "the text of a product does not parse"};
+    codegen::setTarget(**module, *target, phase);
+    if (mlir::failed(manager.run(**module)))
+      return Error{ErrorKind::internal, "a product does not compile"};
+  }
+  auto compiled = codegen::compileLoops(*modules[0], *modules[1], *target, 1);
+  if (!compiled)
+    return compiled.error();
+  auto product = std::make_unique<Product>();
+  product->code = compiled->code;
+  product->weights.makeUp(1);
+  runtime::ThreadPool pool(shape.threads);
+  auto bind = [&](runtime::Program program) -> Result<runtime::BoundProgram> {
+    auto params = product->weights.bind(program.params, pool);
+    if (!params)
+      return params.error();
+    return runtime::BoundProgram{std::move(program), std::move(*params)};
+  };
+  auto prefill = bind(std::move(compiled->prefill)), decode = bind(std::move(compiled->decode));
+  if (!prefill || !decode)
+    return (prefill ? decode : prefill).error();
+  product->programs->prefill = std::move(*prefill);
+  product->programs->decode = std::move(*decode);
+  auto executor = runtime::Executor::create(product->programs, {.threads = shape.threads});
+  if (!executor)
+    return executor.error();
+  product->executor = std::move(*executor);
+  return product;
+}
+
+double seconds(const std::function<void()> &work) {
+  auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The arithmetic limit of a type, or null.
+const runtime::ArithmeticLoop *peakLoop(const runtime::MachineLoops &loops,
+                                        const std::string &type) {
+  const runtime::ArithmeticLoop &loop = type == "bf16" && loops.bf16.run ? loops.bf16 : loops.f32;
+  return loop.run ? &loop : nullptr;
+}
+
+void runProduct(benchmark::State &state, const Shape &shape) {
+  auto product = makeProduct(shape);
+  if (!product)
+    return state.SkipWithError(product.error().message.c_str());
+  runtime::Executor &executor = *(*product)->executor;
+  std::vector<float> input(shape.rows * shape.depth, 0.01f);
+  int64_t inputShape[] = {shape.rows, shape.depth};
+  runtime::Call call;
+  call.tensor(0, input.data(), inputShape);
+  std::vector<float> residual(shape.rows * shape.columns, 1.0f);
+  int64_t residualShape[] = {shape.rows, shape.columns};
+  call.tensor(1, residual.data(), residualShape);
+  auto once = [&] {
+    if (Status status = executor.run(call); !status)
+      state.SkipWithError(status.error().message.c_str());
+  };
+
+  runtime::MachineLoops loops = runtime::machineLoops(
+      runtime::bestIsa().value_or(runtime::Isa::avx2), runtime::cpuFeatures());
+  runtime::ThreadPool pool(shape.threads);
+  const runtime::ArithmeticLoop *peak = peakLoop(loops, shape.type);
+  double work = 2.0 * shape.products() * shape.rows * shape.columns * shape.depth;
+  int64_t rounds = int64_t(work / shape.threads / peak->operations) + 1;
+  auto limit = [&] {
+    pool.run(shape.threads, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i)
+        peak->run(rounds);
+    });
+  };
+  // In a model every weight comes from memory: nothing of it is left in a cache from the last run.
+  std::vector<float> other(32 << 20, 1.0f);
+  auto forget = [&] { loops.read(other.data(), int64_t(other.size() * sizeof(float))); };
+  once();
+  limit();
+  std::vector<double> rates, limits;
+  for (auto _ : state) {
+    forget();
+    double time = seconds(once);
+    state.SetIterationTime(time);
+    rates.push_back(work / time);
+    limits.push_back(double(rounds) * peak->operations * shape.threads / seconds(limit));
+  }
+  state.counters["GFLOPs"] = median(rates) / 1e9;
+  state.counters["limit"] = median(limits) / 1e9;
+  state.counters["share"] = median(rates) / median(limits);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const std::array<int64_t, 3> sizes[] = {
+      {512, 5632, 2048}, {512, 2048, 5632}, {512, 2048, 2048}, {128, 5632, 2048}};
+  for (int threads : {1, 2})
+    for (const char *type : {"f32", "bf16"})
+      for (Form form : {Form::alone, Form::residual, Form::gated})
+        for (auto [rows, columns, depth] : sizes) {
+          Shape shape{form, type, rows, columns, depth, threads};
+          std::string name = fmt::format("{}/{}/{}x{}x{}/threads:{}", formName(form), type, rows,
+                                         columns, depth, threads);
+          benchmark::RegisterBenchmark(
+              name.c_str(), [shape](benchmark::State &state) { runProduct(state, shape); })
+              ->UseManualTime()
+              ->Unit(benchmark::kMillisecond)
+              ->Iterations(15);
+        }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv))
+    return 2;
+  benchmark::RunSpecifiedBenchmarks();
+}
