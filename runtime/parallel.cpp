@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <utility>
+#include <vector>
 
 // The thread sanitizer does not see what the TBB library synchronises, which is not built for it,
 // and would take TBB's own nodes for shared: the build leaves this file out, and the two calls
@@ -72,8 +76,56 @@ private:
 
 } // namespace
 
+namespace {
+
+/// The tiles of a share that nobody has taken yet. Its owner takes them from the front, in the
+/// order they lie in memory; who has finished early takes from the back, so that both go on
+/// undisturbed.
+class alignas(64) Remaining {
+public:
+  static constexpr int64_t maxTiles = std::numeric_limits<uint32_t>::max();
+
+  void set(int64_t begin, int64_t end) { range.store(pack(begin, end), std::memory_order_relaxed); }
+  std::optional<int64_t> takeFirst() {
+    return take([](int64_t &begin, int64_t &) { return begin++; });
+  }
+  std::optional<int64_t> takeLast() {
+    return take([](int64_t &, int64_t &end) { return --end; });
+  }
+
+private:
+  static uint64_t pack(int64_t begin, int64_t end) {
+    return static_cast<uint64_t>(begin) << 32 | static_cast<uint64_t>(end);
+  }
+
+  template <class Take>
+  std::optional<int64_t> take(Take &&takeFrom) {
+    uint64_t seen = range.load(std::memory_order_relaxed);
+    for (;;) {
+      auto begin = static_cast<int64_t>(seen >> 32), end = static_cast<int64_t>(seen & maxTiles);
+      if (begin == end)
+        return std::nullopt;
+      int64_t tile = takeFrom(begin, end);
+      if (range.compare_exchange_weak(seen, pack(begin, end), std::memory_order_relaxed))
+        return tile;
+    }
+  }
+
+  std::atomic<uint64_t> range{0};
+};
+
+/// Tiles [first, second) of share `share` of `shares`. No product that could overflow.
+std::pair<int64_t, int64_t> contiguousShare(int64_t tiles, int64_t shares, int64_t share) {
+  int64_t size = tiles / shares, longer = tiles % shares; // so many shares are one longer
+  int64_t begin = share * size + std::min(share, longer);
+  return {begin, begin + size + (share < longer)};
+}
+
+} // namespace
+
 struct ThreadPool::Team {
-  explicit Team(int threads) : threads(threads), arena(threads) {
+  explicit Team(int threads)
+      : threads(threads), arena(threads), remaining(static_cast<size_t>(threads)) {
     ThreadBound::instance().join(threads);
   }
   ~Team() {
@@ -83,6 +135,7 @@ struct ThreadPool::Team {
 
   int threads;
   tbb::task_arena arena;
+  std::vector<Remaining> remaining; ///< of each share, while a dynamic phase runs
 };
 
 ThreadPool::ThreadPool(int threads)
@@ -97,26 +150,43 @@ void ThreadPool::runShared(int64_t tiles, Schedule schedule, Body body) {
   // Work is handed out by share, never by thread: a share's number is its worker's number,
   // whichever thread comes to run it.
   const int64_t shares = std::min<int64_t>(count, tiles);
-  std::atomic<int64_t> next{0};
-  std::atomic<int64_t> *counter = &next;
-  auto runShare = [=](int64_t share) {
-    observe(counter);
-    if (schedule == Schedule::even) {
-      // `tiles % shares` shares are one longer; no product that could overflow.
-      int64_t size = tiles / shares, longer = tiles % shares;
-      int64_t begin = share * size + std::min(share, longer);
-      body.call(body.callee, begin, begin + size + (share < longer), static_cast<int>(share));
-    } else {
-      for (int64_t tile; (tile = counter->fetch_add(1, std::memory_order_relaxed)) < tiles;)
-        body.call(body.callee, tile, tile + 1, static_cast<int>(share));
-    }
-    publish(counter);
+  if (tiles > Remaining::maxTiles)
+    schedule = Schedule::even;
+  auto runEven = [=](int64_t share) {
+    auto [begin, end] = contiguousShare(tiles, shares, share);
+    body.call(body.callee, begin, end, static_cast<int>(share));
   };
-  publish(counter);
+  auto runDynamic = [=, &remaining = team->remaining](int64_t share) {
+    auto run = [&](int64_t tile) {
+      body.call(body.callee, tile, tile + 1, static_cast<int>(share));
+    };
+    while (std::optional<int64_t> tile = remaining[share].takeFirst())
+      run(*tile);
+    for (int64_t i = 1; i < shares; ++i)
+      while (std::optional<int64_t> tile = remaining[(share + i) % shares].takeLast())
+        run(*tile);
+  };
+  if (schedule == Schedule::dynamic)
+    for (int64_t share = 0; share < shares; ++share) {
+      auto [begin, end] = contiguousShare(tiles, shares, share);
+      team->remaining[share].set(begin, end);
+    }
+  Team *order = team.get();
+  publish(order);
   team->arena.execute([&] {
-    tbb::parallel_for(int64_t{0}, shares, int64_t{1}, runShare, tbb::static_partitioner());
+    tbb::parallel_for(
+        int64_t{0}, shares, int64_t{1},
+        [&](int64_t share) {
+          observe(order);
+          if (schedule == Schedule::dynamic)
+            runDynamic(share);
+          else
+            runEven(share);
+          publish(order);
+        },
+        tbb::static_partitioner());
   });
-  observe(counter);
+  observe(order);
 }
 
 } // namespace heddle::runtime

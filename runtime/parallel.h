@@ -28,9 +28,9 @@ public:
   int workers() const { return count; }
 
   /// Calls `fn(begin, end, worker)` until the tiles [0, tiles) are all done: one contiguous share
-  /// for each worker with `Schedule::even`, tile by tile with `Schedule::dynamic`, all at once on
-  /// the calling thread with `Schedule::serial` and with a single worker. Returns when all are
-  /// done.
+  /// for each worker with `Schedule::even`; the same tile by tile with `Schedule::dynamic`, and
+  /// who is done takes tiles from the end of the others' shares; all at once on the calling thread
+  /// with `Schedule::serial` and with a single worker. Returns when all are done.
   template <class Fn>
   void run(int64_t tiles, Schedule schedule, Fn &&fn) {
     if (tiles <= 0)

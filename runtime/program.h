@@ -71,7 +71,7 @@ struct GridAxis {
 enum class Schedule : uint8_t {
   serial,  ///< on the calling thread, whatever its size
   even,    ///< contiguous equal shares: streams of weights
-  dynamic, ///< tiles differ in cost: taken one by one
+  dynamic, ///< contiguous shares, tile by tile; who is done early helps the others
 };
 
 /// One phase: a kernel run over a grid of tiles, all done before the next step starts.

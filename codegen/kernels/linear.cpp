@@ -71,6 +71,10 @@ public:
     ArrayRef<Size> sizes = context.dims.sizes(products.op->getResult(0));
     Size rowCount = sizes[sizes.size() - 2];
     Launch launch;
+    // Decode is one stream a thread. Prefill works on what it has read for long, and must not wait
+    // for a thread that was held up.
+    if (!decode)
+      launch.schedule = runtime::Schedule::dynamic;
     for (const Size &size : sizes.drop_back(2))
       launch.grid.push_back({size, 1});
     launch.grid.push_back({constantSize(products.panels()), tilePanels});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <thread>
@@ -57,6 +58,27 @@ TEST_P(ThreadPoolTest, EvenSharesAreContiguousAndEqual) {
       EXPECT_LE(parts[i].end - parts[i].begin, (tiles + GetParam() - 1) / GetParam());
     }
   }
+}
+
+TEST_P(ThreadPoolTest, OthersFinishTheShareOfAWorkerThatIsHeldUp) {
+  ThreadPool pool(GetParam());
+  if (pool.workers() == 1)
+    return; // nobody else is there
+  // The first tile ends when all others have: were its share its worker's alone, none would.
+  constexpr int64_t tiles = 100;
+  std::atomic<int64_t> others{0};
+  int64_t whenFirstEnded = 0;
+  pool.run(tiles, Schedule::dynamic, [&](int64_t begin, int64_t, int) {
+    if (begin != 0)
+      ++others;
+    auto start = std::chrono::steady_clock::now();
+    while (begin == 0 && others < tiles - 1 &&
+           std::chrono::steady_clock::now() - start < std::chrono::seconds(60))
+      std::this_thread::yield();
+    if (begin == 0)
+      whenFirstEnded = others;
+  });
+  EXPECT_EQ(whenFirstEnded, tiles - 1);
 }
 
 TEST_P(ThreadPoolTest, AWorkerNumberIsUsedByOneAtATime) {
