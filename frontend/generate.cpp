@@ -8,13 +8,12 @@ namespace heddle {
 Result<GeneratedText> generateText(Session &session, const Tokenizer &tokenizer,
                                    std::string_view prompt, GenerateOptions options,
                                    const std::function<bool(std::string_view)> &onText) {
-  auto ids = tokenizer.encode(prompt, session.position(options.slot) == 0);
+  auto ids =
+      tokenizer.encode(prompt, session.position(options.slot) == 0 && tokenizer.marks().addsBos);
   if (!ids)
     return ids.error();
   if (options.endTokens.empty())
-    for (int32_t mark : {tokenizer.bos(), tokenizer.eos()})
-      if (tokenizer.endsText(mark))
-        options.endTokens.push_back(mark);
+    options.endTokens = tokenizer.marks().ends;
 
   GeneratedText generated;
   Utf8Stream characters;

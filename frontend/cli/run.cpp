@@ -139,8 +139,12 @@ static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const T
       return read.error();
     text = std::move(*read);
   }
-  if (tokenizer)
-    return tokenizer->encode(text, true);
+  if (tokenizer) {
+    // Where there is nothing else to begin with, the mark is used that some models do without.
+    const bool withBos =
+        tokenizer->marks().addsBos || (text.empty() && tokenizer->bos() != TextMarks::none);
+    return tokenizer->encode(text, withBos);
+  }
   if (!text.empty())
     return dataError("a prompt needs a tokenizer: " + whyNone);
   return std::vector<int32_t>{1}; // the beginning of a text in the vocabularies of LLaMA
@@ -183,7 +187,7 @@ static int generate(Session &session, const RunOptions &options, std::span<const
       .tokens = options.tokens,
       .sampling = {.temperature = options.temperature, .topP = options.topP, .seed = options.seed}};
   if (tokenizer)
-    generation.endTokens = {tokenizer->bos(), tokenizer->eos()};
+    generation.endTokens = tokenizer->marks().ends;
   bool printed = true;
   for (size_t i = echoed; printed && i < prompt.size(); ++i)
     printed = printer.add(prompt[i]);

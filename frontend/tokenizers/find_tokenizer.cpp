@@ -1,10 +1,12 @@
 #include "frontend/formats/file_kind.h"
-#include "frontend/tokenizers/llama2c_tokenizer.h"
+#include "frontend/tokenizers/gguf_tokenizer.h"
 #include "frontend/tokenizers/tokenizer.h"
+#include "runtime/mapped_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 namespace heddle {
@@ -42,10 +44,13 @@ std::string listed(const std::vector<std::string> &paths) {
   return text;
 }
 
+/// Formats of tokenizers that lie beside checkpoints, the first choice first: llama2.c's own files
+/// say nothing that SentencePiece's of the same vocabulary do not say too.
+constexpr FileKind kindsBeside[] = {FileKind::llama2cTokenizer, FileKind::sentencePiece};
+
 /// What the folder holds.
 struct Candidates {
-  std::vector<std::string> fitting;
-  std::vector<std::string> sentencePiece;
+  std::array<std::vector<std::string>, std::size(kindsBeside)> fitting; ///< by kind
   std::string misfit; ///< why the first candidate that does not fit does not
 };
 
@@ -55,14 +60,12 @@ Candidates lookAt(const std::vector<std::string> &files, int64_t vocabularySize)
     const auto file = runtime::MappedFile::open(path);
     if (!file)
       continue; // not ours to complain about: it may be anything
-    const FileKind kind = recognise(file->bytes());
-    if (kind == FileKind::sentencePiece)
-      candidates.sentencePiece.push_back(path);
-    if (kind != FileKind::llama2cTokenizer)
+    const auto kind = std::ranges::find(kindsBeside, recognise(file->bytes()));
+    if (kind == std::end(kindsBeside))
       continue;
-    const auto count = countLlama2cTokens(file->bytes(), path);
+    const auto count = countTokens(path);
     if (count && *count == vocabularySize)
-      candidates.fitting.push_back(path);
+      candidates.fitting[size_t(kind - kindsBeside)].push_back(path);
     else if (candidates.misfit.empty())
       candidates.misfit =
           count ? fmt::format("{} has {} tokens, the model has {}", path, *count, vocabularySize)
@@ -71,32 +74,42 @@ Candidates lookAt(const std::vector<std::string> &files, int64_t vocabularySize)
   return candidates;
 }
 
+/// Whether the file itself holds a tokenizer.
+bool holdsTokenizer(const std::string &path) {
+  const auto file = runtime::MappedFile::open(path);
+  if (!file || recognise(file->bytes()) != FileKind::gguf)
+    return false;
+  const auto header = parseGguf(file->bytes(), path);
+  return header && hasTokenizer(*header);
+}
+
+Result<FoundTokenizer> opened(const std::string &path, int64_t vocabularySize) {
+  auto tokenizer = openTokenizer(path, vocabularySize);
+  if (!tokenizer)
+    return tokenizer.error();
+  return FoundTokenizer{.tokenizer = *std::move(tokenizer), .path = path, .whyNone = ""};
+}
+
 } // namespace
 
 Result<FoundTokenizer> findTokenizer(const std::string &checkpointPath, int64_t vocabularySize) {
+  if (holdsTokenizer(checkpointPath))
+    return opened(checkpointPath, vocabularySize);
   const Candidates candidates = lookAt(filesBeside(checkpointPath), vocabularySize);
-  if (candidates.fitting.size() > 1)
-    return dataError(fmt::format("{}: {} tokenizers lie beside it, {}; name one with --tokenizer",
-                                 checkpointPath, candidates.fitting.size(),
-                                 listed(candidates.fitting)));
+  for (const std::vector<std::string> &fitting : candidates.fitting) {
+    if (fitting.size() > 1)
+      return dataError(fmt::format("{}: {} tokenizers lie beside it, {}; name one with --tokenizer",
+                                   checkpointPath, fitting.size(), listed(fitting)));
+    if (fitting.size() == 1)
+      return opened(fitting.front(), vocabularySize);
+  }
   FoundTokenizer found;
-  if (candidates.fitting.size() == 1) {
-    found.path = candidates.fitting.front();
-    auto tokenizer = openTokenizer(found.path, vocabularySize);
-    if (!tokenizer)
-      return tokenizer.error();
-    found.tokenizer = *std::move(tokenizer);
-  } else if (!candidates.misfit.empty()) {
+  if (!candidates.misfit.empty())
     found.whyNone = fmt::format("no tokenizer beside {} fits it: {}; name one with --tokenizer",
                                 checkpointPath, candidates.misfit);
-  } else if (!candidates.sentencePiece.empty()) {
-    found.whyNone = fmt::format("the tokenizer beside {} is SentencePiece's, {}, which is not "
-                                "supported yet; name one of llama2.c's format with --tokenizer",
-                                checkpointPath, listed(candidates.sentencePiece));
-  } else {
+  else
     found.whyNone =
         fmt::format("no tokenizer lies beside {}; name one with --tokenizer", checkpointPath);
-  }
   return found;
 }
 

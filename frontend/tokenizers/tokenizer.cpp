@@ -1,15 +1,53 @@
 #include "frontend/tokenizers/tokenizer.h"
 
 #include "frontend/formats/file_kind.h"
+#include "frontend/tokenizers/gguf_tokenizer.h"
 #include "frontend/tokenizers/llama2c_tokenizer.h"
+#include "frontend/tokenizers/sentencepiece.h"
+#include "runtime/mapped_file.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace heddle {
+
+namespace {
+constexpr size_t longestText = size_t{1} << 26;
+}
+
+std::vector<int32_t> endsOf(const TextMarks &marks) {
+  std::vector<int32_t> ends;
+  for (const int32_t mark : {marks.eos, marks.bos})
+    if (mark != TextMarks::none && std::ranges::find(ends, mark) == ends.end())
+      ends.push_back(mark);
+  return ends;
+}
+
+bool Tokenizer::endsText(int32_t token) const {
+  return std::ranges::find(textMarks.ends, token) != textMarks.ends.end();
+}
+
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool withBos,
+                                               MarkSpelling spelling) const {
+  if (text.size() > longestText)
+    return usageError(
+        fmt::format("a text of {} bytes is too long to be tokenized, expected at most "
+                    "{}",
+                    text.size(), longestText));
+  std::vector<int32_t> tokens;
+  if (withBos && bos() == TextMarks::none)
+    return usageError("the tokenizer has no mark that begins a text");
+  if (withBos)
+    tokens.push_back(bos());
+  if (Status status = cut(text, spelling, tokens); !status)
+    return status.error();
+  return tokens;
+}
 
 Result<std::string> Tokenizer::decode(std::span<const int32_t> tokens) const {
   std::string text;
-  int32_t previous = bos();
+  int32_t previous = TextMarks::none;
   for (const int32_t token : tokens) {
     const auto added = piece(previous, token);
     if (!added)
@@ -20,20 +58,59 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> tokens) const {
   return text;
 }
 
-Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path, int64_t vocabularySize) {
-  auto file = runtime::MappedFile::open(path);
+/// Counts the tokens of a file, whose kind is known.
+static Result<int64_t> countTokens(FileKind kind, std::span<const std::byte> bytes,
+                                   const std::string &path) {
+  switch (kind) {
+  case FileKind::sentencePiece:
+    return countSentencePieces(bytes, path);
+  case FileKind::gguf: {
+    const auto file = parseGguf(bytes, path);
+    return file ? countGgufTokens(*file) : Result<int64_t>(file.error());
+  }
+  default: // A damaged tokenizer is of unknown kind; the reader then says where the damage is.
+    return countLlama2cTokens(bytes, path);
+  }
+}
+
+static bool mayBeTokenizer(FileKind kind) {
+  return kind == FileKind::llama2cTokenizer || kind == FileKind::sentencePiece ||
+         kind == FileKind::gguf;
+}
+
+Result<int64_t> countTokens(const std::string &path) {
+  const auto file = runtime::MappedFile::open(path);
   if (!file)
     return file.error();
-  const FileKind kind = recognise(file->bytes());
-  // A damaged tokenizer is of unknown kind; the reader then says where the damage is.
-  if (kind != FileKind::llama2cTokenizer && kind != FileKind::unknown)
-    return dataError(fmt::format(
-        "{}: is {}{}; heddle reads tokenizers of llama2.c (tokenizer.bin)", path, describe(kind),
-        kind == FileKind::sentencePiece ? ", which is not supported yet" : ""));
-  auto tokenizer = Llama2cTokenizer::parse(*std::move(file), path, vocabularySize);
-  if (!tokenizer)
-    return tokenizer.error();
-  return std::unique_ptr<Tokenizer>(*std::move(tokenizer));
+  return countTokens(recognise(file->bytes()), file->bytes(), path);
+}
+
+Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path, int64_t vocabularySize) {
+  const auto file = runtime::MappedFile::open(path);
+  if (!file)
+    return file.error();
+  const std::span<const std::byte> bytes = file->bytes();
+  const FileKind kind = recognise(bytes);
+  if (!mayBeTokenizer(kind) && kind != FileKind::unknown)
+    return dataError(fmt::format("{}: is {}; heddle reads tokenizers of llama2.c (tokenizer.bin), "
+                                 "SentencePiece (tokenizer.model) and GGUF files",
+                                 path, describe(kind)));
+  const auto count = countTokens(kind, bytes, path);
+  if (!count)
+    return count.error();
+  if (vocabularySize != anyVocabulary && *count > vocabularySize)
+    return dataError(fmt::format("{}: has {} tokens, the model has {}: it is not this model's "
+                                 "tokenizer",
+                                 path, *count, vocabularySize));
+  if (kind == FileKind::sentencePiece)
+    return readSentencePiece(bytes, path, vocabularySize);
+  if (kind == FileKind::gguf) {
+    const auto header = parseGguf(bytes, path);
+    return header ? readGgufTokenizer(*header, vocabularySize)
+                  : Result<std::unique_ptr<Tokenizer>>(header.error());
+  }
+  return readLlama2cTokenizer(bytes, path,
+                              vocabularySize == anyVocabulary ? *count : vocabularySize);
 }
 
 } // namespace heddle

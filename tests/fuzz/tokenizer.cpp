@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto count = heddle::countLlama2cTokens(file, "fuzz");
   if (!count)
     return 0;
-  const auto parsed = heddle::Llama2cTokenizer::parse(file, "fuzz", *count);
+  const auto parsed = heddle::readLlama2cTokenizer(file, "fuzz", *count);
   if (!parsed)
     return 0;
   const heddle::Tokenizer &tokenizer = **parsed;

@@ -24,6 +24,7 @@ OUTSIDE = {
     r"tbb/|oneapi/": r"runtime/parallel\.cpp$",
     r"CLI/": r"frontend/cli/.*\.(cpp|h)$",
     r"nlohmann/": r"frontend/formats/json_reader\.h$",
+    r"pcre2\.h|unicode/": r"frontend/tokenizers/.*\.cpp$",
     r"gtest/|gmock/|benchmark/": r"tests/",
 }
 

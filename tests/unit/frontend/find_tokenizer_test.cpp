@@ -22,12 +22,6 @@ std::string tokenizerOf(int count) {
   return tokenizerFile(words, 16);
 }
 
-/// What SentencePiece's files begin with.
-std::string sentencePieceFile() {
-  std::string bytes = {'\x0a', '\x0e', '\x0a', '\x05'};
-  return bytes + "<unk>\x15" + std::string(64, '\0');
-}
-
 FoundTokenizer find(const std::string &checkpoint, int64_t vocabularySize) {
   auto found = findTokenizer(checkpoint, vocabularySize);
   EXPECT_TRUE(found) << found.error().message;
@@ -46,11 +40,22 @@ TEST(FindTokenizer, TellsByContentNotByName) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.write("model.bin", "whatever a model is");
   folder.write("tokenizer.bin", "not a tokenizer");
-  folder.write("tokenizer.model", sentencePieceFile());
+  folder.write("tokenizer.model", "nor is this");
   const std::string odd = folder.write("words.data", tokenizerOf(300));
   const auto found = find(checkpoint, 300);
   ASSERT_NE(found.tokenizer, nullptr) << found.whyNone;
   EXPECT_EQ(found.path, odd);
+}
+
+TEST(FindTokenizer, TakesSentencePieceWhereThereIsNoOther) {
+  const TemporaryFolder folder;
+  HEDDLE_TEST_DATA_FILE(file, "llama2c/tok512.model");
+  const std::string checkpoint = folder.write("model.bin", "");
+  const std::string model = folder.write("words.model", test::readFile(file));
+  EXPECT_EQ(find(checkpoint, 512).path, model);
+  EXPECT_THAT(find(checkpoint, 513).whyNone, HasSubstr("has 512 tokens, the model has 513"));
+  const std::string own = folder.write("own.bin", tokenizerOf(512));
+  EXPECT_EQ(find(checkpoint, 512).path, own);
 }
 
 TEST(FindTokenizer, TakesTheOneWhoseVocabularyMatches) {
@@ -91,10 +96,6 @@ TEST(FindTokenizer, SaysWhyThereIsNone) {
   std::filesystem::create_directory(folder.path("folder"));
   EXPECT_THAT(find(checkpoint, 300).whyNone,
               AllOf(HasSubstr("no tokenizer lies beside"), HasSubstr("--tokenizer")));
-  folder.write("tok.model", sentencePieceFile());
-  EXPECT_THAT(find(checkpoint, 300).whyNone,
-              AllOf(HasSubstr("SentencePiece"), HasSubstr("tok.model"),
-                    HasSubstr("not supported yet"), HasSubstr("--tokenizer")));
   folder.write("tok.bin", tokenizerOf(301));
   EXPECT_THAT(
       find(checkpoint, 300).whyNone,

@@ -1,0 +1,137 @@
+#include "frontend/tokenizers/pattern.h"
+
+#include "frontend/formats/quote.h"
+#include "frontend/tokenizers/utf8.h"
+
+#include <fmt/format.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <array>
+
+namespace heddle {
+
+namespace {
+
+// Enough for a megabyte of one character, and an end to expressions that explode.
+constexpr uint32_t mostSteps = 20'000'000;
+constexpr uint32_t mostHeapKilobytes = 512 * 1024;
+
+struct Freer {
+  void operator()(pcre2_code *code) const { pcre2_code_free(code); }
+  void operator()(pcre2_match_context *context) const { pcre2_match_context_free(context); }
+  void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
+};
+
+std::string messageOf(int error) {
+  std::array<PCRE2_UCHAR, 200> text{};
+  pcre2_get_error_message(error, text.data(), text.size());
+  return reinterpret_cast<const char *>(text.data());
+}
+
+// The two dialects differ in what `\s` and `\w` are: PCRE2 counts U+180E as a space and no marks as
+// parts of words. Written as the contents of a class.
+constexpr std::string_view spaces = R"(\x{9}-\x{d}\x{85}\p{Z})";
+constexpr std::string_view wordCharacters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+
+/// The expression in the dialect of PCRE2. A name of more than two letters is a script's:
+/// PCRE2 would take it for the characters that the script shares with others too.
+std::string translated(std::string_view expression) {
+  std::string result;
+  bool inClass = false;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    const char c = expression[i];
+    const char next = i + 1 < expression.size() ? expression[i + 1] : '\0';
+    if (c != '\\') {
+      if (c == '[' && inClass && next != ':')
+        result += '\\'; // nested classes are Oniguruma's alone; PCRE2 takes '[' as it is
+      inClass = inClass ? c != ']' : c == '[';
+      result += c;
+      continue;
+    }
+    ++i;
+    const bool isSpace = next == 's' || next == 'S', isWord = next == 'w' || next == 'W';
+    if ((isSpace || isWord) && (!inClass || next == 's' || next == 'w')) {
+      const std::string_view set = isSpace ? spaces : wordCharacters;
+      const char *open = inClass ? "" : next == 's' || next == 'w' ? "[" : "[^";
+      result += fmt::format("{}{}{}", open, set, inClass ? "" : "]");
+      continue;
+    }
+    result += c;
+    result += next;
+    const size_t close = expression.find('}', i);
+    if ((next == 'p' || next == 'P') && close != std::string_view::npos &&
+        expression.substr(i + 1).starts_with('{') && close - i > 4) {
+      const std::string_view name = expression.substr(i + 2, close - i - 2);
+      const bool isScript = name.find_first_of(":=^") == std::string_view::npos && name != "Any" &&
+                            name != "Alphabetic";
+      result += fmt::format("{{{}{}}}", isScript ? "sc:" : "", name);
+      i = close;
+    }
+  }
+  return result;
+}
+
+} // namespace
+
+Result<Pattern> Pattern::compile(std::string_view expression) {
+  const std::string text = translated(expression);
+  int error = 0;
+  size_t offset = 0;
+  std::shared_ptr<pcre2_code> code(
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr),
+      Freer());
+  if (!code)
+    return dataError(fmt::format("the expression {} is not understood: {} (at {})",
+                                 inQuotes(expression), messageOf(error), offset));
+  Pattern pattern;
+  pattern.source = expression;
+  pattern.code = code;
+  return pattern;
+}
+
+Pattern Pattern::literal(std::string text) {
+  Pattern pattern;
+  pattern.source = std::move(text);
+  return pattern;
+}
+
+Result<std::vector<TextRange>> Pattern::findAll(std::string_view text) const {
+  if (code)
+    return findByCode(text);
+  std::vector<TextRange> found;
+  for (size_t at = 0; !source.empty() && (at = text.find(source, at)) != std::string_view::npos;
+       at += source.size())
+    found.push_back({at, at + source.size()});
+  return found;
+}
+
+Result<std::vector<TextRange>> Pattern::findByCode(std::string_view text) const {
+  const auto *compiled = static_cast<const pcre2_code *>(code.get());
+  std::unique_ptr<pcre2_match_context, Freer> context(pcre2_match_context_create(nullptr));
+  std::unique_ptr<pcre2_match_data, Freer> data(
+      pcre2_match_data_create_from_pattern(compiled, nullptr));
+  if (!context || !data)
+    return dataError("out of memory");
+  pcre2_set_match_limit(context.get(), mostSteps);
+  pcre2_set_heap_limit(context.get(), mostHeapKilobytes);
+  std::vector<TextRange> found;
+  for (size_t at = 0; at < text.size();) {
+    const int count = pcre2_match(compiled, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                                  at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
+    if (count == PCRE2_ERROR_NOMATCH)
+      break;
+    if (count < 0)
+      return dataError(fmt::format("the expression {} cannot be matched at byte {} of the text: {}",
+                                   inQuotes(source), at, messageOf(count)));
+    const PCRE2_SIZE *range = pcre2_get_ovector_pointer(data.get());
+    if (range[1] > range[0] && range[0] >= at)
+      found.push_back({range[0], range[1]});
+    at = range[1] > at ? range[1] : at + characterLength(text.substr(at));
+  }
+  return found;
+}
+
+} // namespace heddle

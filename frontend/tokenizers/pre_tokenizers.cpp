@@ -1,0 +1,180 @@
+#include "frontend/tokenizers/text_steps.h"
+#include "frontend/tokenizers/utf8.h"
+
+#include <unordered_map>
+
+namespace heddle {
+
+namespace {
+
+/// A part of a text, a match or what lies between matches.
+struct Part {
+  TextRange range;
+  bool isMatch;
+};
+
+std::vector<Part> partsOf(size_t size, const std::vector<TextRange> &matches, bool invert) {
+  std::vector<Part> parts;
+  size_t at = 0;
+  const auto add = [&](size_t end, bool isMatch) {
+    if (end > at)
+      parts.push_back({{at, end}, isMatch != invert});
+    at = end;
+  };
+  for (const TextRange &match : matches) {
+    add(match.begin, false);
+    add(match.end, true);
+  }
+  add(size, false);
+  return parts;
+}
+
+/// Joins parts as the behavior asks: `joins(previous, part)` of neighbours in the order walked.
+template <class Joins>
+std::vector<TextRange> joined(const std::vector<Part> &parts, bool backwards, const Joins &joins) {
+  std::vector<TextRange> ranges;
+  bool previous = false;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part &part = parts[backwards ? parts.size() - 1 - i : i];
+    if (!ranges.empty() && joins(previous, part.isMatch))
+      (backwards ? ranges.back().begin : ranges.back().end) =
+          backwards ? part.range.begin : part.range.end;
+    else
+      ranges.push_back(part.range);
+    previous = part.isMatch;
+  }
+  if (backwards)
+    std::reverse(ranges.begin(), ranges.end());
+  return ranges;
+}
+
+std::vector<TextRange> divide(const std::vector<Part> &parts, SplitBehavior behavior) {
+  std::vector<TextRange> ranges;
+  switch (behavior) {
+  case SplitBehavior::removed:
+    for (const Part &part : parts)
+      if (!part.isMatch)
+        ranges.push_back(part.range);
+    return ranges;
+  case SplitBehavior::isolated:
+    return joined(parts, false, [](bool, bool) { return false; });
+  case SplitBehavior::contiguous:
+    return joined(parts, false, [](bool before, bool now) { return before == now; });
+  case SplitBehavior::mergedWithPrevious:
+    return joined(parts, false, [](bool before, bool now) { return now && !before; });
+  case SplitBehavior::mergedWithNext:
+    return joined(parts, true, [](bool before, bool now) { return now && !before; });
+  }
+  return ranges;
+}
+
+std::string spelled(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  for (const char byte : bytes)
+    text += byteAlphabet()[static_cast<unsigned char>(byte)];
+  return text;
+}
+
+} // namespace
+
+PreTokenizer splitAt(Pattern pattern, SplitBehavior behavior, bool invert) {
+  return [=](std::vector<Fragment> &fragments) -> Status {
+    std::vector<Fragment> divided;
+    for (Fragment &fragment : fragments) {
+      auto matches = pattern.findAll(fragment.text);
+      if (!matches)
+        return matches.error();
+      const auto parts = partsOf(fragment.text.size(), *matches, invert);
+      for (const TextRange &range : divide(parts, behavior))
+        divided.push_back({fragment.text.substr(range.begin, range.end - range.begin),
+                           fragment.atStart && range.begin == 0});
+    }
+    fragments = std::move(divided);
+    return {};
+  };
+}
+
+PreTokenizer metaspace(const std::string &replacement, PrependScheme scheme, bool split) {
+  const PreTokenizer divide = splitAt(Pattern::literal(replacement), SplitBehavior::mergedWithNext);
+  return [=](std::vector<Fragment> &fragments) -> Status {
+    for (Fragment &fragment : fragments) {
+      std::string text;
+      for (const char c : fragment.text)
+        if (c == ' ')
+          text += replacement;
+        else
+          text += c;
+      const bool prepends =
+          scheme == PrependScheme::always || (scheme == PrependScheme::first && fragment.atStart);
+      if (prepends && !text.starts_with(replacement))
+        text.insert(0, replacement);
+      fragment.text = std::move(text);
+    }
+    return split ? divide(fragments) : Status();
+  };
+}
+
+PreTokenizer spellBytes() {
+  return [](std::vector<Fragment> &fragments) -> Status {
+    for (Fragment &fragment : fragments)
+      fragment.text = spelled(fragment.text);
+    return {};
+  };
+}
+
+Normalizer spellBytesOfText() {
+  return [](std::string &text) -> Status {
+    text = spelled(text);
+    return {};
+  };
+}
+
+PreTokenizer prependSpace() {
+  return [](std::vector<Fragment> &fragments) -> Status {
+    for (Fragment &fragment : fragments)
+      if (!fragment.text.starts_with(' '))
+        fragment.text.insert(0, 1, ' ');
+    return {};
+  };
+}
+
+const Pattern &gpt2Pattern() {
+  static const Pattern pattern = *Pattern::compile(
+      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
+  return pattern;
+}
+
+const std::array<std::string, 256> &byteAlphabet() {
+  static const std::array<std::string, 256> alphabet = [] {
+    std::array<std::string, 256> characters;
+    char32_t other = 0x100;
+    for (char32_t byte = 0; byte < 256; ++byte) {
+      const bool isPrintable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte != 0xad);
+      appendCharacter(characters[byte], isPrintable ? byte : other++);
+    }
+    return characters;
+  }();
+  return alphabet;
+}
+
+std::string bytesSpelledBy(std::string_view text) {
+  static const std::unordered_map<std::string_view, char> values = [] {
+    std::unordered_map<std::string_view, char> all;
+    for (size_t byte = 0; byte < 256; ++byte)
+      all[byteAlphabet()[byte]] = static_cast<char>(byte);
+    return all;
+  }();
+  std::string bytes;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = characterLength(text.substr(at));
+    const auto found = values.find(text.substr(at, length));
+    if (found == values.end())
+      return std::string(text);
+    bytes += found->second;
+    at += length;
+  }
+  return bytes;
+}
+
+} // namespace heddle

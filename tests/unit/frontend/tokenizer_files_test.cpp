@@ -1,0 +1,207 @@
+// Tokenizers in files made by other programs, against the ids that those programs give.
+#include "frontend/tokenizers/sentencepiece.h"
+#include "frontend/tokenizers/tokenizer.h"
+
+#include "tests/support/data.h"
+#include "tests/unit/frontend/files.h"
+
+#include <gmock/gmock.h>
+
+#include <pthread.h>
+#include <sstream>
+#include <time.h>
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::unique_ptr<Tokenizer> openFile(const std::filesystem::path &path) {
+  auto opened = openTokenizer(path.string());
+  EXPECT_TRUE(opened) << opened.error().message;
+  return opened ? *std::move(opened) : nullptr;
+}
+
+std::vector<int32_t> encode(const Tokenizer &tokenizer, std::string_view text,
+                            MarkSpelling spelling = MarkSpelling::mark) {
+  const auto ids = tokenizer.encode(text, false, spelling);
+  EXPECT_TRUE(ids) << ids.error().message;
+  return ids ? *ids : std::vector<int32_t>();
+}
+
+std::string decode(const Tokenizer &tokenizer, const std::vector<int32_t> &ids) {
+  const auto text = tokenizer.decode(ids);
+  EXPECT_TRUE(text) << text.error().message;
+  return text ? *text : std::string();
+}
+
+/// The texts of a `.inp` file.
+std::vector<std::string> textsOf(const std::string &file) {
+  const std::string line = "\n__ggml_vocab_test__\n";
+  std::vector<std::string> texts;
+  for (size_t at = 0, end = 0; end != std::string::npos; at = end + line.size()) {
+    end = file.find(line, at);
+    texts.push_back(file.substr(at, end == std::string::npos ? end : end - at));
+  }
+  return texts;
+}
+
+void agreesWithItsTexts(const std::filesystem::path &vocabulary) {
+  const auto tokenizer = openFile(vocabulary);
+  ASSERT_NE(tokenizer, nullptr);
+  auto texts = textsOf(test::readFile(vocabulary.string() + ".inp"));
+  texts.pop_back(); // after the last line
+  std::istringstream lines(test::readFile(vocabulary.string() + ".out"));
+  ASSERT_EQ(texts.size(), 46u);
+  for (const std::string &text : texts) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    std::istringstream numbers(line);
+    const std::vector<int32_t> expected{std::istream_iterator<int32_t>(numbers), {}};
+    const auto ids = encode(*tokenizer, text);
+    EXPECT_EQ(ids, expected) << testing::PrintToString(text);
+    EXPECT_EQ(encode(*tokenizer, text, MarkSpelling::text), expected);
+    EXPECT_EQ(decode(*tokenizer, ids), text) << testing::PrintToString(text);
+  }
+}
+
+TEST(GgufTokenizer, AgreesOnAllTextsOfTheGpt2Vocabulary) {
+  HEDDLE_TEST_DATA_FILE(vocabulary, "gguf-vocab/ggml-vocab-gpt-2.gguf");
+  agreesWithItsTexts(vocabulary);
+}
+
+TEST(GgufTokenizer, AgreesOnAllTextsOfTheLlamaVocabulary) {
+  HEDDLE_TEST_DATA_FILE(vocabulary, "gguf-vocab/ggml-vocab-llama-spm.gguf");
+  agreesWithItsTexts(vocabulary);
+}
+
+TEST(GgufTokenizer, ReadsMarksInTheTextUnlessToldNotTo) {
+  HEDDLE_TEST_DATA_FILE(vocabulary, "gguf-vocab/ggml-vocab-llama-spm.gguf");
+  const auto tokenizer = openFile(vocabulary);
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_THAT(encode(*tokenizer, "<s>Hello</s>"), ElementsAre(1, 15043, 2));
+  const auto text = encode(*tokenizer, "<s>Hello", MarkSpelling::text);
+  EXPECT_EQ(decode(*tokenizer, text), "<s>Hello");
+  EXPECT_EQ(std::ranges::count(text, 1), 0);
+  EXPECT_TRUE(tokenizer->marks().addsBos);
+  EXPECT_TRUE(tokenizer->endsText(2));
+}
+
+TEST(GgufTokenizer, KeepsBytesThatAreNoText) {
+  HEDDLE_TEST_DATA_FILE(vocabulary, "gguf-vocab/ggml-vocab-llama-spm.gguf");
+  const auto tokenizer = openFile(vocabulary);
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(decode(*tokenizer, encode(*tokenizer, "a\xff\x80z")), "a\xff\x80z");
+}
+
+TEST(SentencePiece, GivesTheIdsOfTheSameVocabularyInLlama2cFormat) {
+  HEDDLE_TEST_DATA_FILE(model, "llama2c/tok512.model");
+  HEDDLE_TEST_DATA_FILE(flat, "llama2c/tok512.bin");
+  HEDDLE_TEST_DATA_FILE(story, "expected/stories260K.greedy200.txt");
+  const auto one = openFile(model), other = openFile(flat);
+  ASSERT_TRUE(one && other);
+  const std::string prose = test::readFile(story);
+  for (const std::string &text :
+       {prose, std::string("caf\u00e9 \u4f60\u597d \U0001f642"), std::string("<s></s><0x0A>")}) {
+    EXPECT_EQ(encode(*one, text), encode(*other, text)) << text;
+    EXPECT_EQ(decode(*one, encode(*one, text)), text);
+  }
+  EXPECT_EQ(one->bos(), 1);
+  EXPECT_EQ(one->eos(), 2);
+}
+
+std::string sentencePieceError(std::string_view bytes) {
+  const auto read = readSentencePiece(std::as_bytes(std::span(bytes.data(), bytes.size())),
+                                      "tok.model", anyVocabulary);
+  if (read)
+    return "opened";
+  EXPECT_TRUE(read.error().message.starts_with("tok.model: ")) << read.error().message;
+  EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
+  return read.error().message;
+}
+
+TEST(SentencePiece, RefusesEveryTruncation) {
+  HEDDLE_TEST_DATA_FILE(model, "llama2c/tok512.model");
+  const std::string bytes = test::readFile(model);
+  EXPECT_EQ(sentencePieceError(bytes), "opened");
+  for (size_t size = 0; size < bytes.size(); size += size < 200 || size > 7000 ? 1 : 37)
+    EXPECT_NE(sentencePieceError(std::string_view(bytes).substr(0, size)), "opened") << size;
+  EXPECT_THAT(sentencePieceError(std::string_view(bytes).substr(0, 100)),
+              HasSubstr("is no whole protocol buffer: field"));
+}
+
+TEST(SentencePiece, RefusesFieldsOutOfRange) {
+  const std::string unknown("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", 16);
+  const std::string small = unknown + std::string("\x12\0\x1a\0", 4);
+  EXPECT_EQ(sentencePieceError(small), "opened");
+  EXPECT_THAT(sentencePieceError(unknown),
+              HasSubstr("is cut short: it has 1 pieces, but no trainer_spec"));
+  EXPECT_THAT(sentencePieceError(small + std::string("\x12\x02\x18\x04", 4)),
+              HasSubstr("trainer_spec.model_type is 4 (characters), expected 1 (unigram) or 2"));
+  EXPECT_THAT(sentencePieceError(small + std::string("\x12\x03\xc8\x02\x07", 5)),
+              HasSubstr("trainer_spec.bos_id is 7, expected an id below 1"));
+  EXPECT_THAT(sentencePieceError(small + std::string("\x12\x03\x98\x02\x01", 5)),
+              HasSubstr("byte_fallback is set, but no piece is <0x00>"));
+  EXPECT_THAT(sentencePieceError(small + std::string("\x1a\x06\x12\x04\x07\0\0\0", 8)),
+              HasSubstr("precompiled_charsmap says that 7 of its 0 bytes"));
+  EXPECT_THAT(sentencePieceError(std::string("\x0a\x07\x0a\x05<unk>\x12\0\x1a\0", 13)),
+              HasSubstr("trainer_spec.unk_id is 0"));
+  std::string kind = small;
+  kind[15] = '\x07';
+  EXPECT_THAT(sentencePieceError(kind), HasSubstr("pieces.type (offset 15) is 7, expected 1 to 6"));
+}
+
+/// Runs `text` through a tokenizer on a stack of 256 KB; seconds of processor time.
+double secondsOnASmallStack(const Tokenizer &tokenizer, const std::string &text) {
+  struct Work {
+    const Tokenizer &tokenizer;
+    const std::string &text;
+    double seconds;
+    size_t tokens;
+  } work{tokenizer, text, 0, 0};
+  const auto run = [](void *data) -> void * {
+    const auto now = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+    };
+    Work &own = *static_cast<Work *>(data);
+    const double start = now();
+    const auto ids = own.tokenizer.encode(own.text, false);
+    own.seconds = now() - start;
+    own.tokens = ids ? ids->size() : 0;
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  EXPECT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+  pthread_t thread;
+  EXPECT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  EXPECT_GT(work.tokens, 0u);
+  return work.seconds;
+}
+
+// The promise is a second; the sanitizers cost several times that.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr double mostSeconds = 20;
+#else
+constexpr double mostSeconds = 1;
+#endif
+
+TEST(GgufTokenizer, TokenizesAMegabyteOfOneCharacterWithinASecondOnASmallStack) {
+  for (const char *name :
+       {"gguf-vocab/ggml-vocab-gpt-2.gguf", "gguf-vocab/ggml-vocab-llama-spm.gguf"}) {
+    HEDDLE_TEST_DATA_FILE(vocabulary, name);
+    const auto tokenizer = openFile(vocabulary);
+    ASSERT_NE(tokenizer, nullptr);
+    for (const char c : {'a', ' ', '1', '!', '\n'})
+      EXPECT_LT(secondsOnASmallStack(*tokenizer, std::string(1 << 20, c)), mostSeconds)
+          << name << " " << testing::PrintToString(c);
+  }
+}
+
+} // namespace
+} // namespace heddle
