@@ -151,6 +151,18 @@ LogicalResult DimAnalysis::meet(Operation *op, ValueRange tensors, ArrayRef<Size
   return success();
 }
 
+LogicalResult DimAnalysis::meetConditions(Operation *op, const MaskConditions &mask,
+                                          ArrayRef<Size> scores) {
+  const Size &queries = scores[scores.size() - 2], &keys = scores.back();
+  auto describes = [&](const Size &rows, Value sequences, Value segments) {
+    return (!sequences || succeeded(unify(op, rows, rowCount(sequences)))) &&
+           (!segments || succeeded(unify(op, rows, sizes(segments)[0])));
+  };
+  return success(describes(queries, mask.queries, mask.querySegments) &&
+                 describes(keys, mask.keys, mask.keySegments) &&
+                 (!mask.mask || succeeded(meet(op, mask.mask, scores))));
+}
+
 LogicalResult DimAnalysis::visit(Operation *op) {
   auto of = [&](Value value) { return SmallVector<Size>(sizes(value)); };
   auto setBroadcast = [&](ValueRange operands) -> LogicalResult {
@@ -192,12 +204,7 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       })
       .Case([&](MaskOp mask) {
         auto scores = of(mask.getScores());
-        size_t rank = scores.size();
-        if (mask.getQueries() && failed(unify(op, scores[rank - 2], rowCount(mask.getQueries()))))
-          return failure();
-        if (mask.getKeys() && failed(unify(op, scores[rank - 1], rowCount(mask.getKeys()))))
-          return failure();
-        if (mask.getMask() && failed(meet(op, mask.getMask(), scores)))
+        if (failed(meetConditions(op, maskConditions(mask), scores)))
           return failure();
         return set(op, scores);
       })
@@ -285,14 +292,17 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       })
       .Case([&](AttentionOp attention) {
         auto query = of(attention.getQuery()), key = of(attention.getKey());
-        if (failed(unify(op, key[1], sizes(attention.getValue())[1])) ||
-            (attention.getQueries() &&
-             failed(unify(op, query[1], rowCount(attention.getQueries())))) ||
-            (attention.getKeys() && failed(unify(op, key[1], rowCount(attention.getKeys())))))
+        ArrayRef<Size> value = sizes(attention.getValue());
+        size_t rows = query.size() - 2;
+        for (size_t i = 0; i < rows - 1; ++i)
+          if (failed(unify(op, query[i], key[i])) || failed(unify(op, key[i], value[i])))
+            return failure();
+        if (failed(unify(op, key[rows], value[rows])))
           return failure();
-        Size scores[] = {query[0], query[1], key[1]};
+        SmallVector<Size> scores(query);
+        scores.back() = key[rows];
         if (failed(meet(op, attention.getExtras(), scores)) ||
-            (attention.getMask() && failed(meet(op, attention.getMask(), scores))))
+            failed(meetConditions(op, maskConditions(attention), scores)))
           return failure();
         return set(op, query);
       })

@@ -45,6 +45,9 @@ private:
   /// Makes every one of `tensors` broadcast to `sizes`; what the types leave open, the run checks.
   mlir::LogicalResult meet(mlir::Operation *op, mlir::ValueRange tensors,
                            llvm::ArrayRef<Size> sizes);
+  /// The same for the conditions of a mask on scores of sizes `[.., T, S]`.
+  mlir::LogicalResult meetConditions(mlir::Operation *op, const ir::MaskConditions &mask,
+                                     llvm::ArrayRef<Size> scores);
   mlir::FailureOr<llvm::SmallVector<Size>> broadcast(mlir::Operation *op,
                                                      mlir::ValueRange operands);
   Size rowCount(mlir::Value sequences);

@@ -119,6 +119,10 @@ Value reduceMin(Value x, int64_t axis = -1, Where where = Where::current());
 
 /// exp(x - max) / sum along `axis` (-1: the last); 0 where everything is masked.
 Value softmax(Value x, int64_t axis = -1, Where where = Where::current());
+/// The softmax of scores `[.., heads, queries, keys]` with a sink: `sink` `[heads]` takes part in
+/// maximum and sum like the score of one more key, whose value is nothing
+/// (https://arxiv.org/abs/2309.17453).
+Value softmaxWithSink(Value scores, Value sink, Where where = Where::current());
 
 //===-- Heads and attention -------------------------------------------------------------------===//
 
@@ -155,7 +159,12 @@ struct MaskOptions {
   bool causal = false; ///< key position <= query position
   int64_t window = 0;  ///< only the last `window` positions, the query's own included; 0: all
   int64_t prefix = 0;  ///< keys below this position are seen even so; needs `causal`
-  Value visible = {};  ///< i1, broadcast to the scores: seen where it holds
+  int64_t chunk = 0;   ///< only keys of the query's own `chunk` positions, counted from 0; 0: all
+  /// Numbers of documents packed into one sequence, i32 `[queries]` and `[keys]`: only keys of the
+  /// query's own. Both or neither.
+  Value querySegments = {};
+  Value keySegments = {};
+  Value visible = {}; ///< i1, broadcast to the scores: seen where it holds
 };
 
 /// Sets the scores `[.., queries, keys]` that may not be seen to -inf.

@@ -90,9 +90,10 @@ def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
 def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax(chain(q k^T), masked) v, without the scores in memory";
   let description = [{
-    Queries `[H, T, d]`, keys `[Hkv, S, d]`, values `[Hkv, S, dv]`, H a multiple of Hkv; the result is `[H, T, dv]`. The region changes a
-    score: its first argument is the product, the others elements of `extras`, which broadcast to `[H, T, S]`. `queries`, `keys`, `mask`,
-    `causal`, `window` and `prefix` are those of `mask`; a row that sees no key gives 0. Where keys or values are bf16, queries or weights are rounded to bf16 first, as in `matmul`. Rounded where the unfused graph rounds: maximum and sum first, then p = e / sum, then p
+    Queries `[.., H, T, d]`, keys `[.., Hkv, S, d]`, values `[.., Hkv, S, dv]`, H a multiple of Hkv; the result is `[.., H, T, dv]`. The region changes a
+    score: its first argument is the product, the others elements of `extras`, which broadcast to `[.., H, T, S]`. `queries`, `keys`, `mask`,
+    `segments`, `causal`, `window`, `prefix` and `chunk` are those of `mask`, `sink` is that of `softmax`; a row that sees no key gives 0. Where keys or values
+    are bf16, queries or weights are rounded to bf16 first, as in `matmul`. Rounded where the unfused graph rounds: maximum and sum first, then p = e / sum, then p
     times the values in ascending order of keys.
 
     ```mlir
@@ -107,12 +108,14 @@ def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]>
   let arguments = (ins Heddle_F32Tensor:$query, Heddle_FloatTensor:$key, Heddle_FloatTensor:$value,
                        Variadic<Heddle_AnyTensor>:$extras, Optional<Heddle_Sequences>:$queries,
                        Optional<Heddle_Sequences>:$keys, Optional<Heddle_MaskTensor>:$mask,
+                       Optional<Heddle_IdTensor>:$querySegments, Optional<Heddle_IdTensor>:$keySegments,
+                       Optional<Heddle_F32Tensor>:$sink,
                        UnitAttr:$masked, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
-                       OptionalAttr<I64Attr>:$prefix);
+                       OptionalAttr<I64Attr>:$prefix, OptionalAttr<I64Attr>:$chunk);
   let results = (outs Heddle_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`(` $extras^ `)`)? (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict `:` functional-type(operands, results) $body
+    $query `,` $key `,` $value (`(` $extras^ `)`)? (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? (`segments` `(` $querySegments^ `,` $keySegments `)`)? (`sink` `(` $sink^ `)`)? attr-dict `:` functional-type(operands, results) $body
   }];
   let hasVerifier = 1;
 }

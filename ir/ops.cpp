@@ -141,30 +141,40 @@ LogicalResult GatedLinearOp::verify() {
 
 LogicalResult AttentionOp::verify() {
   auto q = getQuery().getType(), k = getKey().getType(), v = getValue().getType();
-  if (q.getRank() != 3 || k.getRank() != 3 || v.getRank() != 3)
-    return emitOpError("needs three dimensions: heads, rows, width");
-  if (k.getDimSize(0) != v.getDimSize(0) || k.getDimSize(1) != v.getDimSize(1))
+  int64_t rank = q.getRank(), heads = rank - 3, rows = rank - 2, width = rank - 1;
+  if (rank < 3 || k.getRank() != rank || v.getRank() != rank)
+    return emitOpError("needs queries, keys and values [.., heads, rows, width], found ")
+           << describe(q) << ", " << describe(k) << " and " << describe(v);
+  if (k.getShape().drop_back() != v.getShape().drop_back())
     return emitOpError("needs as many keys as values, found ")
            << describe(k) << " and " << describe(v);
-  if (q.getDimSize(2) != k.getDimSize(2))
+  if (q.getShape().take_front(heads) != k.getShape().take_front(heads))
+    return emitOpError("needs queries and keys of the same batch, found ")
+           << describe(q) << " and " << describe(k);
+  if (q.getDimSize(width) != k.getDimSize(width))
     return emitOpError("needs queries and keys of one width, found ")
            << describe(q) << " and " << describe(k);
-  if (q.isDynamicDim(0) || k.isDynamicDim(0) || k.getDimSize(0) < 1)
-    return emitOpError("needs a static number of heads, at least one of keys, found ")
+  if (q.isDynamicDim(heads) || k.isDynamicDim(heads) || k.getDimSize(heads) < 1 ||
+      q.getDimSize(heads) < 1)
+    return emitOpError("needs a static number of heads, at least one, found ")
            << describe(q) << " and " << describe(k);
-  if (q.getDimSize(0) % k.getDimSize(0) != 0)
-    return emitOpError("has ") << q.getDimSize(0) << " query heads, which is no multiple of "
-                               << k.getDimSize(0) << " key heads";
-  int64_t expected[] = {q.getDimSize(0), q.getDimSize(1), v.getDimSize(2)};
+  if (q.isDynamicDim(width) || v.isDynamicDim(width))
+    return emitOpError("needs heads of a static width, found ")
+           << describe(q) << " and " << describe(v);
+  if (q.getDimSize(heads) % k.getDimSize(heads) != 0)
+    return emitOpError("has ") << q.getDimSize(heads) << " query heads, which is no multiple of "
+                               << k.getDimSize(heads) << " key heads";
+  SmallVector<int64_t> expected(q.getShape()), scores(q.getShape());
+  expected.back() = v.getDimSize(width);
+  scores.back() = k.getDimSize(rows);
   if (getType().getShape() != ArrayRef<int64_t>(expected))
     return emitOpError("has a result of ") << describe(getType());
-  if ((getCausal() || getWindow() || getPrefix() || getMask() || getQueries() || getKeys()) &&
-      !getMasked())
+  MaskConditions mask = maskConditions(*this);
+  if (mask.any() && !getMasked())
     return emitOpError("has a mask but does not say 'masked'");
-  if (failed(checkMask(getLoc(), "attention", {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1)},
-                       getMask(), getCausal(), getWindow(), getPrefix())))
+  if (failed(checkMask(getLoc(), "attention", scores, mask)) ||
+      failed(checkSink(getLoc(), "attention", scores, getSink())))
     return failure();
-  int64_t scores[] = {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1)};
   return verifyRegion(*this, 1, getExtras(), scores, Float32Type::get(getContext()));
 }
 

@@ -19,11 +19,34 @@ mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(llvm::ArrayRef<int64
 /// Whether a tensor of shape `from` broadcasts to one of shape `to`, and leaves it as it is.
 bool broadcastsTo(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 
-/// Checks the conditions of a mask on scores of a shape `[.., T, S]`, as `mask` and `attention`
-/// take them; `mask` may be null. The message begins with `name`.
+/// The conditions of `mask` and of `attention`; values may be null.
+struct MaskConditions {
+  mlir::Value queries, keys, mask, querySegments, keySegments;
+  bool causal = false;
+  std::optional<int64_t> window, prefix, chunk;
+
+  /// Whether there is any.
+  bool any() const {
+    return queries || keys || mask || querySegments || keySegments || causal || window || prefix ||
+           chunk;
+  }
+};
+
+/// Those of an operation, or of the adaptor of one.
+template <class Op>
+MaskConditions maskConditions(Op op) {
+  return {op.getQueries(),       op.getKeys(),        op.getMask(),
+          op.getQuerySegments(), op.getKeySegments(), op.getCausal(),
+          op.getWindow(),        op.getPrefix(),      op.getChunk()};
+}
+
+/// Checks `conditions` on scores of a shape `[.., T, S]`. The message begins with `name`.
 mlir::LogicalResult checkMask(std::optional<mlir::Location> location, llvm::StringRef name,
-                              llvm::ArrayRef<int64_t> scores, mlir::Value mask, bool causal,
-                              std::optional<int64_t> window, std::optional<int64_t> prefix);
+                              llvm::ArrayRef<int64_t> scores, const MaskConditions &conditions);
+
+/// Checks a sink of scores `[.., H, T, S]`, which may be null.
+mlir::LogicalResult checkSink(std::optional<mlir::Location> location, llvm::StringRef name,
+                              llvm::ArrayRef<int64_t> scores, mlir::Value sink);
 
 /// A tensor type as users read it: "[?, 64] f32".
 std::string describe(mlir::Type type);

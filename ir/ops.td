@@ -324,7 +324,9 @@ def Heddle_MaskOp : Heddle_GraphOp<"mask", [AttrSizedOperandSegments]> {
   let description = [{
     For scores `[.., T, S]`. A query row sees a key row when all of these hold: both belong to the same sequence; with `causal`,
     the key's position is at most the query's, or below `prefix` where that is given; with `window` = W, the key is one of the W positions that end with the query's own
-    (the current token counts); with a `mask` tensor (i1, broadcast to the scores), it holds there. Where a side has no description,
+    (the current token counts); with `chunk` = C, both positions lie in the same C of the chunks [0, C), [C, 2C), ..; with `segments`, the
+    numbers of both rows are equal (i32, `[T]` of the queries, `[S]` of the keys: documents packed into one sequence); with a `mask` tensor (i1,
+    broadcast to the scores), it holds there. Where a side has no description,
     row i is position i of the only sequence. A hidden score has no influence, not even as NaN.
 
     ```mlir
@@ -333,25 +335,30 @@ def Heddle_MaskOp : Heddle_GraphOp<"mask", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Heddle_F32Tensor:$scores, Optional<Heddle_Sequences>:$queries,
                        Optional<Heddle_Sequences>:$keys, Optional<Heddle_MaskTensor>:$mask,
-                       UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<I64Attr>:$prefix);
+                       Optional<Heddle_IdTensor>:$querySegments, Optional<Heddle_IdTensor>:$keySegments,
+                       UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<I64Attr>:$prefix,
+                       OptionalAttr<I64Attr>:$chunk);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = [{
-    $scores (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict `:` functional-type(operands, results)
+    $scores (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? (`segments` `(` $querySegments^ `,` $keySegments `)`)? attr-dict `:` functional-type(operands, results)
   }];
 }
 
 def Heddle_SoftmaxOp : Heddle_GraphOp<"softmax"> {
   let summary = "exp(x - max) / sum along one dimension";
   let description = [{
-    Along `axis`, the last one by default. Where everything is -inf the result is 0, not NaN; NaN in gives NaN out.
+    Along `axis`, the last one by default. Where everything is -inf the result is 0, not NaN; NaN in gives NaN out. With a `sink`, which goes
+    with scores `[.., H, T, S]` and is `[H]` (`[1]` for scores `[T, S]`), exp(sink - max) is added to the sum and the sink counts for the
+    maximum: a logit for each head that draws weight and gives nothing (arXiv:2309.17453).
 
     ```mlir
     %p = heddle.softmax %s : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
     ```
   }];
-  let arguments = (ins Heddle_F32Tensor:$input, OptionalAttr<I64Attr>:$axis);
+  let arguments = (ins Heddle_F32Tensor:$input, Optional<Heddle_F32Tensor>:$sink,
+                       OptionalAttr<I64Attr>:$axis);
   let results = (outs Heddle_F32Tensor:$result);
-  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input (`sink` `(` $sink^ `)`)? attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     /// The dimension it runs along.
     int64_t getDim() { return getAxis().value_or(getInput().getType().getRank() - 1); }

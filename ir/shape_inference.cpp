@@ -375,21 +375,48 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
 }
 
 LogicalResult checkMask(MaybeLocation location, StringRef name, ArrayRef<int64_t> scores,
-                        Value mask, bool causal, std::optional<int64_t> window,
-                        std::optional<int64_t> prefix) {
-  if (window.value_or(1) < 1)
-    return fail(location, name, ": a window has at least 1 position, found ", *window);
-  if (prefix.value_or(0) < 0)
-    return fail(location, name, ": a prefix has 0 or more positions, found ", *prefix);
-  if (prefix && !causal)
+                        const MaskConditions &mask) {
+  if (mask.window.value_or(1) < 1)
+    return fail(location, name, ": a window has at least 1 position, found ", *mask.window);
+  if (mask.chunk.value_or(1) < 1)
+    return fail(location, name, ": a chunk has at least 1 position, found ", *mask.chunk);
+  if (mask.prefix.value_or(0) < 0)
+    return fail(location, name, ": a prefix has 0 or more positions, found ", *mask.prefix);
+  if (mask.prefix && !mask.causal)
     return fail(location, name, ": a prefix needs a causal mask");
-  if (!mask)
+  auto ofScores = [&](Type element) {
+    return describe(RankedTensorType::get(scores, Float32Type::get(element.getContext())));
+  };
+  if (bool(mask.querySegments) != bool(mask.keySegments))
+    return fail(location, name, ": needs the segments of queries and of keys, or neither");
+  if (mask.querySegments) {
+    auto queries = tensorOf(mask.querySegments), keys = tensorOf(mask.keySegments);
+    if (queries.getRank() != 1 || keys.getRank() != 1 ||
+        !meet(queries.getDimSize(0), scores[scores.size() - 2]) ||
+        !meet(keys.getDimSize(0), scores.back()))
+      return fail(location, name, ": needs segments [queries] and [keys] for scores ",
+                  ofScores(queries), ", found ", describe(queries), " and ", describe(keys));
+  }
+  if (!mask.mask)
     return success();
-  auto type = tensorOf(mask);
+  auto type = tensorOf(mask.mask);
   if (!broadcastsTo(type.getShape(), scores))
     return fail(location, name, ": ", describe(type), " does not broadcast to scores ",
-                describe(RankedTensorType::get(scores, Float32Type::get(type.getContext()))));
+                ofScores(type));
   return success();
+}
+
+LogicalResult checkSink(MaybeLocation location, StringRef name, ArrayRef<int64_t> scores,
+                        Value sink) {
+  if (!sink)
+    return success();
+  auto type = tensorOf(sink);
+  int64_t heads = scores.size() < 3 ? 1 : scores[scores.size() - 3];
+  if (type.getRank() == 1 && type.getDimSize(0) == heads && heads != dynamic)
+    return success();
+  return fail(location, name, ": needs one sink for each head of scores ",
+              describe(RankedTensorType::get(scores, Float32Type::get(type.getContext()))),
+              ", found ", describe(type));
 }
 
 LogicalResult MaskOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
@@ -397,8 +424,7 @@ LogicalResult MaskOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Ad
   auto type = tensorOf(adaptor.getScores());
   if (type.getRank() < 2)
     return fail(location, "mask: needs scores [.., queries, keys], found ", describe(type));
-  if (failed(checkMask(location, "mask", type.getShape(), adaptor.getMask(), adaptor.getCausal(),
-                       adaptor.getWindow(), adaptor.getPrefix())))
+  if (failed(checkMask(location, "mask", type.getShape(), maskConditions(adaptor))))
     return failure();
   types.push_back(type);
   return success();
@@ -407,7 +433,15 @@ LogicalResult MaskOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Ad
 LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                           Types &types) {
   auto type = tensorOf(adaptor.getInput());
-  if (failed(checkAxis(location, "softmax", type, adaptor.getAxis().value_or(type.getRank() - 1))))
+  int64_t last = type.getRank() - 1, axis = adaptor.getAxis().value_or(last);
+  if (failed(checkAxis(location, "softmax", type, axis)))
+    return failure();
+  if (adaptor.getSink() && (axis != last || last < 1))
+    return fail(location,
+                "softmax: a sink goes with scores [.., queries, keys] along the last "
+                "dimension, found dimension ",
+                axis, " of ", describe(type));
+  if (failed(checkSink(location, "softmax", type.getShape(), adaptor.getSink())))
     return failure();
   types.push_back(type);
   return success();

@@ -67,6 +67,7 @@ LogicalResult AttentionPattern::matchOutput() {
     return fail("the values come as " + ir::describe(output.getRhs().getType()) + ", transposed",
                 "multiply by values [heads, keys, width] without transpose_rhs");
   value = output.getRhs();
+  sink = softmax.getSink();
   taken.insert(output);
   taken.insert(softmax);
   return success();
@@ -255,9 +256,10 @@ LogicalResult AttentionPattern::matchProduct() {
 //===-- Heads and shapes
 //------------------------------------------------------------------------===//
 
-/// Collects in `ops` what repeats each head of the result [Hkv, S, d] so that `tensor` comes of it,
-/// or returns null: a gather_heads, or a repetition along a dimension of its own, [Hkv, S, d] ->
-/// [Hkv, 1, S, d] -> [Hkv, G, S, d] -> [Hkv * G, S, d].
+/// Collects in `ops` what repeats each head of the result [.., Hkv, S, d] so that `tensor` comes of
+/// it, or returns null: a gather_heads, or a repetition along a dimension of its own, [.., Hkv, S,
+/// d]
+/// -> [.., Hkv, 1, S, d] -> [.., Hkv, G, S, d] -> [.., Hkv * G, S, d].
 static Value beforeRepetition(Value tensor, SmallVectorImpl<Operation *> &ops) {
   if (auto gather = tensor.getDefiningOp<ir::GatherHeadsOp>()) {
     ops.push_back(gather);
@@ -266,16 +268,18 @@ static Value beforeRepetition(Value tensor, SmallVectorImpl<Operation *> &ops) {
   auto merge = tensor.getDefiningOp<ir::ReshapeOp>();
   auto expand = merge ? merge.getInput().getDefiningOp<ir::ExpandOp>() : ir::ExpandOp();
   auto split = expand ? expand.getInput().getDefiningOp<ir::ReshapeOp>() : ir::ReshapeOp();
-  if (!split || shapeOf(tensor).size() != 3 || shapeOf(split.getInput()).size() != 3)
+  size_t rank = shapeOf(tensor).size();
+  if (!split || rank < 3 || shapeOf(split.getInput()).size() != rank)
     return {};
-  SmallVector<int64_t> single(shapeOf(split.getInput())), repeated(shapeOf(tensor));
-  int64_t heads = single[0];
-  if (ShapedType::isDynamic(heads) || heads < 1 || repeated[0] % heads != 0)
+  SmallVector<int64_t> few(shapeOf(split.getInput())), repeated(shapeOf(tensor));
+  int64_t heads = few[rank - 3], allHeads = repeated[rank - 3];
+  if (ShapedType::isDynamic(heads) || heads < 1 || allHeads % heads != 0)
     return {};
-  SmallVector<int64_t> groups{heads, repeated[0] / heads, single[1], single[2]};
-  single.insert(single.begin() + 1, 1);
-  if (repeated[1] != groups[2] || repeated[2] != groups[3] ||
-      shapeOf(split.getResult()) != ArrayRef(single) ||
+  repeated[rank - 3] = heads;
+  SmallVector<int64_t> single(few), groups(few);
+  single.insert(single.begin() + rank - 2, 1);
+  groups.insert(groups.begin() + rank - 2, allHeads / heads);
+  if (repeated != few || shapeOf(split.getResult()) != ArrayRef(single) ||
       shapeOf(expand.getResult()) != ArrayRef(groups))
     return {};
   ops.append({split, expand, merge});
@@ -286,14 +290,14 @@ void AttentionPattern::takeHeads() {
   SmallVector<Operation *> repetitions;
   Value fewKeys = beforeRepetition(key, repetitions);
   Value fewValues = beforeRepetition(value, repetitions);
-  if (!fewKeys || !fewValues || shapeOf(fewKeys)[0] != shapeOf(fewValues)[0])
+  if (!fewKeys || !fewValues || shapeOf(fewKeys).drop_back(2) != shapeOf(fewValues).drop_back(2))
     return;
   key = fewKeys;
   value = fewValues;
   taken.insert_range(repetitions);
 }
 
-/// [heads, rows, width] of a tensor of two or three dimensions.
+/// [.., heads, rows, width] of a tensor of two dimensions or more.
 static SmallVector<int64_t> withHeads(Value tensor) {
   SmallVector<int64_t> shape(shapeOf(tensor));
   if (shape.size() == 2)
@@ -301,11 +305,21 @@ static SmallVector<int64_t> withHeads(Value tensor) {
   return shape;
 }
 
+/// Whether queries, keys and values of these shapes make a result of shape `result`.
+static bool goTogether(ArrayRef<int64_t> q, ArrayRef<int64_t> k, ArrayRef<int64_t> v,
+                       ArrayRef<int64_t> result) {
+  if (k.size() != q.size() || k.drop_back() != v.drop_back() || q.drop_back(3) != k.drop_back(3))
+    return false;
+  size_t heads = q.size() - 3;
+  SmallVector<int64_t> expected(q);
+  expected.back() = v.back();
+  bool isStatic =
+      !llvm::is_contained({q[heads], q.back(), k[heads], v.back()}, ShapedType::kDynamic);
+  return isStatic && q[heads] > 0 && k[heads] > 0 && q[heads] % k[heads] == 0 &&
+         q.back() == k.back() && result == ArrayRef(expected);
+}
+
 LogicalResult AttentionPattern::matchShapes() {
-  if (shapeOf(scores).size() > 3)
-    return fail("scores have " + Twine(shapeOf(scores).size()) +
-                    " dimensions, attention takes [heads, queries, keys]",
-                "merge the leading dimensions with reshape");
   for (Value side : {key, value})
     if (side.getDefiningOp<ir::WeightOp>())
       return fail("keys and values must be computed, found a weight, " +
@@ -313,14 +327,9 @@ LogicalResult AttentionPattern::matchShapes() {
   if (!cast<RankedTensorType>(query.getType()).getElementType().isF32())
     return fail("queries must be f32, found " + ir::describe(query.getType()));
   takeHeads();
-  if (shapeOf(key).size() == 2 || shapeOf(key).size() == 3) {
-    SmallVector<int64_t> q = withHeads(query), k = withHeads(key), v = withHeads(value);
-    bool isStatic = !llvm::is_contained({q[0], q[2], k[0], k[2], v[0], v[2]}, ShapedType::kDynamic);
-    if (isStatic && k[0] > 0 && q[0] % k[0] == 0 && k[0] == v[0] && k[1] == v[1] && q[2] == k[2] &&
-        shapeOf(scores) == shapeOf(product.getResult()) &&
-        withHeads(output.getResult()) == SmallVector<int64_t>({q[0], q[1], v[2]}))
-      return success();
-  }
+  if (shapeOf(scores) == shapeOf(product.getResult()) &&
+      goTogether(withHeads(query), withHeads(key), withHeads(value), withHeads(output.getResult())))
+    return success();
   return fail("queries " + ir::describe(query.getType()) + ", keys " + ir::describe(key.getType()) +
               " and values " + ir::describe(value.getType()) + " do not go together as heads");
 }

@@ -15,8 +15,11 @@ public:
   /// is empty where it does not look like attention at all; `remedy` may say what to do.
   mlir::LogicalResult match();
 
-  /// Queries [H, T, d], keys [Hkv, S, d], values [Hkv, S, dv]; two dimensions where H or Hkv is 1.
+  /// Queries [.., H, T, d], keys [.., Hkv, S, d], values [.., Hkv, S, dv]; or all of them with two
+  /// dimensions.
   mlir::Value query, key, value;
+  /// The sink of the softmax, or null.
+  mlir::Value sink;
   /// From a score to the one that softmax sees; its product is query x key.
   ScalarCode chain;
   MaskConjunction mask;

@@ -36,8 +36,9 @@ public:
     const MaskConjunction &mask = pattern.mask;
     auto attention = ir::AttentionOp::create(
         builder, location, RankedTensorType::get(shape, builder.getF32Type()), query, key, value,
-        pattern.chain.extras(), mask.queries, mask.keys, tensor, mask.any, mask.causal,
-        number(mask.window), number(mask.prefix));
+        pattern.chain.extras(), mask.queries, mask.keys, tensor, mask.querySegments,
+        mask.keySegments, pattern.sink, mask.any, mask.causal, number(mask.window),
+        number(mask.prefix), number(mask.chunk));
     pattern.chain.emit(attention.getBody());
     inheritIds(attention, pattern.ops);
 
@@ -70,7 +71,7 @@ private:
   }
 
   Value withHeads(Value value, StringRef name) {
-    if (shapeOf(value).size() == 3)
+    if (shapeOf(value).size() >= 3)
       return value;
     return named<ir::ReshapeOp>(name, value, openShape(value, 1));
   }

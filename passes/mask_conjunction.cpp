@@ -10,19 +10,44 @@ namespace heddle::passes {
 
 /// Whether what `mask` hides depends on which sequence or position a row has.
 static bool looksAtRows(ir::MaskOp mask) {
-  return mask.getQueries() || mask.getKeys() || mask.getCausal() || mask.getWindow();
+  return mask.getQueries() || mask.getKeys() || mask.getCausal() || mask.getWindow() ||
+         mask.getChunk();
 }
 
 LogicalResult MaskConjunction::add(ir::MaskOp mask, std::string &why) {
+  auto both = [&](ir::MaskOp other) {
+    return "masks '" + idOf(other) + "' and '" + idOf(mask) + "'";
+  };
   if (looksAtRows(mask)) {
     if (described && (mask.getQueries() != queries || mask.getKeys() != keys)) {
-      why = "masks '" + idOf(described) + "' and '" + idOf(mask) +
-            "' describe queries and keys by different sequences";
+      why = both(described) + " describe queries and keys by different sequences";
       return failure();
     }
     described = mask;
     queries = mask.getQueries();
     keys = mask.getKeys();
+  }
+  if (auto size = mask.getChunk()) {
+    // Whoever shares the smaller chunk shares the larger one, if it is a multiple.
+    int64_t smaller = std::min(chunk.value_or(*size), int64_t(*size));
+    int64_t larger = std::max(chunk.value_or(*size), int64_t(*size));
+    if (larger % smaller != 0) {
+      why = both(chunked) + " have chunks of " + std::to_string(*chunk) + " and " +
+            std::to_string(*size) + " positions, of which neither divides the other";
+      return failure();
+    }
+    chunk = smaller;
+    chunked = mask;
+  }
+  if (mask.getQuerySegments()) {
+    if (segmented &&
+        (mask.getQuerySegments() != querySegments || mask.getKeySegments() != keySegments)) {
+      why = both(segmented) + " number their segments differently";
+      return failure();
+    }
+    segmented = mask;
+    querySegments = mask.getQuerySegments();
+    keySegments = mask.getKeySegments();
   }
   any = true;
   if (mask.getCausal()) {

@@ -114,10 +114,8 @@ static Status evalRotate(ir::RotateOp op, Frame &frame) {
 
 static Status evalMask(ir::MaskOp op, Frame &frame) {
   const Tensor64 &scores = frame.tensor(op.getScores());
-  Result<reference::Visibility> visibility =
-      visibilityOf({op.getQueries(), op.getKeys(), op.getMask(), op.getCausal(), op.getWindow(),
-                    op.getPrefix(), op.getScores().getType().getShape()},
-                   scores.shape, frame);
+  Result<reference::Visibility> visibility = visibilityOf(
+      ir::maskConditions(op), op.getScores().getType().getShape(), scores.shape, frame);
   if (!visibility)
     return visibility.error();
   frame.set(op.getResult(), reference::mask(scores, *visibility));

@@ -69,19 +69,21 @@ static Status evalAttention(ir::AttentionOp op, Frame &frame) {
   const Tensor64 &query = frame.tensor(op.getQuery()), &key = frame.tensor(op.getKey());
   const Tensor64 &value = frame.tensor(op.getValue());
   if (Status status =
-          require(key.dim(1) == value.dim(1) && key.dim(2) == query.dim(2),
+          require(Shape(key.shape.begin(), key.shape.end() - 1) ==
+                          Shape(value.shape.begin(), value.shape.end() - 1) &&
+                      std::equal(query.shape.begin(), query.shape.end() - 3, key.shape.begin()) &&
+                      key.dim(-1) == query.dim(-1),
                   fmt::format("queries {}, keys {} and values {} do not meet",
                               reference::describe(query.shape), reference::describe(key.shape),
                               reference::describe(value.shape)));
       !status)
     return status;
-  int64_t scoresType[] = {op.getQuery().getType().getDimSize(0),
-                          op.getQuery().getType().getDimSize(1),
-                          op.getKey().getType().getDimSize(1)};
+  SmallVector<int64_t> scoresType(op.getQuery().getType().getShape());
+  scoresType.back() = op.getKey().getType().getShape().end()[-2];
+  Shape scores = query.shape;
+  scores.back() = key.dim(-2);
   Result<reference::Visibility> visibility =
-      visibilityOf({op.getQueries(), op.getKeys(), op.getMask(), op.getCausal(), op.getWindow(),
-                    op.getPrefix(), scoresType},
-                   {query.dim(0), query.dim(1), key.dim(1)}, frame);
+      visibilityOf(ir::maskConditions(op), scoresType, scores, frame);
   if (!visibility)
     return visibility.error();
   Status status;
@@ -93,7 +95,8 @@ static Status evalAttention(ir::AttentionOp op, Frame &frame) {
     return scores;
   };
   Tensor64 result =
-      reference::attention(query, key, value, chain, op.getMasked() ? &*visibility : nullptr);
+      reference::attention(query, key, value, chain, op.getMasked() ? &*visibility : nullptr,
+                           op.getSink() ? &frame.tensor(op.getSink()) : nullptr);
   if (!status)
     return status;
   frame.set(op.getResult(), std::move(result));

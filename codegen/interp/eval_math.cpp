@@ -184,7 +184,8 @@ static Status evalNorm(ir::NormOp op, Frame &frame) {
 }
 
 static Status evalSoftmax(ir::SoftmaxOp op, Frame &frame) {
-  frame.set(op.getResult(), reference::softmax(frame.tensor(op.getInput()), op.getDim()));
+  const Tensor64 *sink = op.getSink() ? &frame.tensor(op.getSink()) : nullptr;
+  frame.set(op.getResult(), reference::softmax(frame.tensor(op.getInput()), op.getDim(), sink));
   return {};
 }
 

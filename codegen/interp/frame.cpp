@@ -62,11 +62,13 @@ Result<Shape> Frame::broadcast(ValueRange operands, ArrayRef<int64_t> typeShape,
   return result;
 }
 
-Result<Visibility> visibilityOf(const MaskOperands &operands, const Shape &scores, Frame &frame) {
+Result<Visibility> visibilityOf(const ir::MaskConditions &mask, ArrayRef<int64_t> scoresType,
+                                const Shape &scores, Frame &frame) {
   Visibility visibility;
-  visibility.causal = operands.causal;
-  visibility.window = operands.window;
-  visibility.prefix = operands.prefix;
+  visibility.causal = mask.causal;
+  visibility.window = mask.window;
+  visibility.prefix = mask.prefix;
+  visibility.chunk = mask.chunk;
   auto describeRows = [&](Value value, std::optional<std::vector<runtime::Row>> &rows,
                           int64_t expected) -> Status {
     if (!value)
@@ -76,16 +78,26 @@ Result<Visibility> visibilityOf(const MaskOperands &operands, const Shape &score
                    fmt::format("scores {} meet sequences of {} rows",
                                runtime::reference::describe(scores), rows->size()));
   };
-  size_t rank = scores.size();
-  if (Status s = describeRows(operands.queries, visibility.queries, scores[rank - 2]); !s)
-    return s.error();
-  if (Status s = describeRows(operands.keys, visibility.keys, scores[rank - 1]); !s)
-    return s.error();
-  if (operands.mask) {
-    Result<Shape> shape = frame.broadcast(operands.mask, operands.scoresType, scores);
+  auto segments = [&](Value value, const Tensor64 *&numbers, int64_t expected) -> Status {
+    if (!value)
+      return {};
+    numbers = &frame.tensor(value);
+    return require(numbers->size() == expected,
+                   fmt::format("scores {} meet segments of {} rows",
+                               runtime::reference::describe(scores), numbers->size()));
+  };
+  int64_t queries = scores[scores.size() - 2], keys = scores.back();
+  for (Status status : {describeRows(mask.queries, visibility.queries, queries),
+                        describeRows(mask.keys, visibility.keys, keys),
+                        segments(mask.querySegments, visibility.querySegments, queries),
+                        segments(mask.keySegments, visibility.keySegments, keys)})
+    if (!status)
+      return status.error();
+  if (mask.mask) {
+    Result<Shape> shape = frame.broadcast(mask.mask, scoresType, scores);
     if (!shape)
       return shape.error();
-    visibility.mask = &frame.tensor(operands.mask);
+    visibility.mask = &frame.tensor(mask.mask);
   }
   return visibility;
 }

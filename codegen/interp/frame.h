@@ -86,15 +86,10 @@ void addShapeEvaluators(Evaluators &table);     ///< what moves elements
 void addAttentionEvaluators(Evaluators &table); ///< weights, rows, heads, positions, masks, cache
 void addFusedEvaluators(Evaluators &table);     ///< operations with regions
 
-/// What an operation says about who sees whom; values may be null. `T` queries meet `S` keys. An
-/// error where rows and scores differ.
-struct MaskOperands {
-  mlir::Value queries, keys, mask;
-  bool causal;
-  std::optional<int64_t> window, prefix;
-  mlir::ArrayRef<int64_t> scoresType;
-};
-Result<runtime::reference::Visibility> visibilityOf(const MaskOperands &operands,
+/// What an operation says about who sees whom, on scores of the dimensions `scoresType` and the
+/// shape `scores`. An error where rows and scores differ.
+Result<runtime::reference::Visibility> visibilityOf(const ir::MaskConditions &mask,
+                                                    mlir::ArrayRef<int64_t> scoresType,
                                                     const Shape &scores, Frame &frame);
 
 /// An error unless `[.., M, K]` and `[K, N]` (transposed `[N, K]`) have one K.

@@ -12,9 +12,11 @@
 // are never touched, and there is no mask arithmetic but at the ends of a row.
 #include "codegen/kernels/kernels.h"
 
+#include "codegen/kernels/block_classes.h"
 #include "codegen/kernels/key_source.h"
 #include "codegen/kernels/product.h"
 #include "codegen/kernels/region.h"
+#include "codegen/kernels/segments.h"
 #include "codegen/kernels/softmax_row.h"
 #include "codegen/plan.h"
 #include "runtime/abi.h"
@@ -36,17 +38,17 @@ constexpr int64_t rowsOfScratch = 32;
 /// Chains of sums that hide each other's latency: that of a multiplication, in cycles.
 constexpr int64_t chainsAtOnce = 4;
 
+int64_t keyHeadsOf(AttentionOp op) { return op.getKey().getType().getShape().end()[-3]; }
 int64_t groupOf(AttentionOp op) {
-  return op.getQuery().getType().getDimSize(0) / op.getKey().getType().getDimSize(0);
+  return op.getQuery().getType().getShape().end()[-3] / keyHeadsOf(op);
 }
 
 /// Key heads of a tile.
 int64_t headsOfTile(AttentionOp op, const PlanContext &context) {
   if (context.phase != Phase::decode)
     return 1;
-  int64_t panels = llvm::divideCeil(op.getValue().getType().getDimSize(2), lanes);
-  int64_t heads = op.getKey().getType().getDimSize(0),
-          wanted = chainsAtOnce / (groupOf(op) * panels);
+  int64_t panels = llvm::divideCeil(op.getValue().getType().getShape().back(), lanes);
+  int64_t heads = keyHeadsOf(op), wanted = chainsAtOnce / (groupOf(op) * panels);
   while (wanted > 1 && heads % wanted != 0)
     --wanted;
   return std::max<int64_t>(wanted, 1);
@@ -58,29 +60,36 @@ public:
       : op(op), context(lowering.context), dims(context.dims), append(cacheOf(op)),
         kernel(lowering, op, ("attention_" + phaseName(context.phase)).str()), e(kernel.emit),
         queryRows(queryRows), heads(heads), group(groupOf(op)),
-        depth(op.getQuery().getType().getDimSize(2)),
-        valueWidth(op.getValue().getType().getDimSize(2)),
+        depth(op.getQuery().getType().getShape().back()),
+        valueWidth(op.getValue().getType().getShape().back()),
         bf16Keys(op.getKey().getType().getElementType().isBF16()),
         bf16Values(op.getValue().getType().getElementType().isBF16()) {}
 
   void run() {
     bindBuffers();
     Launch launch;
-    Size rows = dims.sizes(op.getQuery())[1];
-    launch.grid = {{constantSize(op.getKey().getType().getDimSize(0)), heads}, {rows, queryRows}};
+    ArrayRef<Size> sizes = dims.sizes(op.getQuery()), keySizes = dims.sizes(op.getKey());
+    Size rows = sizes.end()[-2];
+    for (const Size &size : keySizes.drop_back(3))
+      launch.grid.push_back({size, 1});
+    launch.grid.append({{keySizes.end()[-3], heads}, {rows, queryRows}});
     launch.schedule = runtime::Schedule::dynamic;
     int64_t scratchRows = heads * queryRows * group;
     launch.scratch = scoreStride() * constantSize(scratchRows * 4) +
-                     constantSize(scratchRows * queryStride() * 4 + 64);
+                     constantSize(scratchRows * queryStride() * 4 + queryRows * 8 + 64);
     Value allRows = kernel.size(rows);
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-      firstHead = e.mul(tile[0], heads);
-      Value first = e.mul(tile[1], queryRows);
+      batch.assign(tile.begin(), tile.end() - 2);
+      batchHeads = e.index(0);
+      for (auto [index, size] : llvm::zip(batch, keySizes))
+        batchHeads = e.add(e.mul(batchHeads, kernel.size(size)), index);
+      batchHeads = e.mul(batchHeads, keyHeadsOf(op));
+      firstHead = e.mul(tile.end()[-2], heads);
+      Value first = e.mul(tile.back(), queryRows);
       Value last = e.min(e.add(first, queryRows), allRows);
       forRuns(first, last, [&](Value begin, Value end) { emitRun(begin, end); });
     });
-    Size scores =
-        constantSize(op.getQuery().getType().getDimSize(0)) * rows * dims.sizes(op.getKey())[1];
+    Size scores = elementCount(sizes.drop_back()) * keySizes.end()[-2];
     launch.flops = scores * constantSize(2 * (depth + valueWidth));
     launch.bytes = elementCount(dims.sizes(op.getQuery())) * constantSize(4) +
                    elementCount(dims.sizes(op.getResult())) *
@@ -90,6 +99,11 @@ public:
           launch.bytes +
           elementCount(dims.sizes(tensor)) *
               constantSize(storedBytes(cast<RankedTensorType>(tensor.getType()).getElementType()));
+    // The workspace of one worker, and keys and values in the cache's layout.
+    launch.attention = launch.scratch;
+    if (!append)
+      for (const Size &packed : packedKeysAndValues(op, context))
+        launch.attention = launch.attention + packed;
     kernel.finish(std::move(launch));
   }
 
@@ -103,7 +117,8 @@ private:
     llvm_unreachable("the value is an operand");
   }
 
-  Size scoreStride() const { return dims.sizes(op.getKey())[1] + constantSize(block); }
+  Size keyRows() const { return dims.sizes(op.getKey()).end()[-2]; }
+  Size scoreStride() const { return keyRows() + constantSize(block); }
   /// Steps of the product with the keys.
   int64_t keySteps() const { return bf16Keys ? llvm::divideCeil(depth, 2) : depth; }
   /// Width of a query row in scratch, in elements of its type.
@@ -133,6 +148,12 @@ private:
       extras.push_back(kernel.operand(extrasBegin() + i));
     if (op.getMask())
       mask = kernel.operand(indexOf(op.getMask()));
+    if (op.getQuerySegments()) {
+      querySegments = kernel.operand(indexOf(op.getQuerySegments()));
+      keySegments = kernel.operand(indexOf(op.getKeySegments()));
+    }
+    if (op.getSink())
+      sinks = kernel.operand(indexOf(op.getSink()));
     Size stride = scoreStride();
     int64_t scratchRows = heads * queryRows * group;
     Size rows = constantSize(scratchRows);
@@ -142,6 +163,9 @@ private:
       weights = kernel.scratchWindow({rows, stride * constantSize(2)}, e.bf16(), e.index(0));
     packedQuery = kernel.scratchWindow({rows, constantSize(queryStride())},
                                        bf16Keys ? e.bf16() : e.f32(), queriesAt);
+    if (querySegments)
+      intervals = kernel.scratchWindow({constantSize(queryRows), constantSize(2)}, e.i32(),
+                                       e.add(queriesAt, scratchRows * queryStride() * 4));
   }
 
   Value field(Value table, Value record, int64_t fields, int64_t which) {
@@ -182,7 +206,7 @@ private:
     if (append) {
       slot = field(sequenceTable, sequence, 4, 3);
       keyCount = e.add(field(sequenceTable, sequence, 4, 1), field(sequenceTable, sequence, 4, 2));
-      if (mask || !extras.empty())
+      if (hasTensorMask() || !extras.empty())
         viewBase = keyViewBase(sequenceTable);
     } else if (op.getKeys() && dims.rows(op.getKeys()).keys) {
       // The view of a cache: every key so far, each sequence in whole blocks.
@@ -194,7 +218,7 @@ private:
       keyCount = field(keySequenceTable, sequence, 4, 1);
       keyPosition = field(keySequenceTable, sequence, 4, 2);
     } else {
-      keyCount = kernel.size(dims.sizes(op.getKey())[1]);
+      keyCount = kernel.size(keyRows());
       // Keys without a description are of sequence 0 alone.
       if (op.getMasked() && op.getQueries()) {
         Value isFirst = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq, sequence, zero);
@@ -222,10 +246,17 @@ private:
         limit = e.max(limit, e.sub(e.index(*op.getPrefix()), keyPosition));
       high = e.max(e.index(0), e.min(high, limit));
     }
+    auto endAt = [&](Value limit) { high = e.max(e.index(0), e.min(high, limit)); };
     if (op.getWindow()) {
       low = e.max(low, e.sub(e.add(own, 1), e.index(*op.getWindow())));
-      if (!op.getCausal())
-        high = e.max(e.index(0), e.min(high, e.add(own, 1)));
+      if (!op.getCausal() || op.getPrefix())
+        endAt(e.add(own, 1));
+    }
+    if (op.getChunk()) {
+      int64_t size = std::min<int64_t>(*op.getChunk(), std::numeric_limits<int32_t>::max());
+      Value first = e.sub(e.sub(position, e.rem(position, size)), keyPosition);
+      low = e.max(low, first);
+      endAt(e.add(first, size));
     }
     low = e.min(low, high);
     return {e.add(keyBase, low), e.add(keyBase, high)};
@@ -233,14 +264,53 @@ private:
 
   Value positionOf(Value row) { return op.getQueries() ? field(rowTable, row, 2, 1) : row; }
 
+  /// The interval of keys of a row of the run.
+  std::pair<Value, Value> intervalOf(Value token) {
+    if (!intervals)
+      return interval(positionOf(token));
+    Value row = e.sub(token, runBegin);
+    return {e.toIndex(e.load(intervals, {row, e.index(0)})),
+            e.toIndex(e.load(intervals, {row, e.index(1)}))};
+  }
+
+  /// Notes for every row the part of its interval from the first to the last key of its segment.
+  /// Returns the lowest and the highest key of the run; rows that see none stand at the lowest.
+  std::pair<Value, Value> cutToSegments(Value begin, Value end) {
+    auto store = [&](Value token, Value low, Value high) {
+      Value row = e.sub(token, begin);
+      e.store(e.toInt(low), intervals, {row, e.index(0)});
+      e.store(e.toInt(high), intervals, {row, e.index(1)});
+    };
+    Value none = e.add(keyBase, keyCount);
+    SmallVector<Value> run =
+        e.loop(begin, end, 1, {none, keyBase}, [&](Value token, ValueRange outer) {
+          auto [low, high] = interval(positionOf(token));
+          auto [first, last] =
+              emitFindSegment(e, keySegments, viewBase, low, high, e.load(querySegments, {token}));
+          store(token, first, last);
+          // Where there is none, `first` is the largest number and `last` is 0.
+          return SmallVector<Value>{e.min(outer[0], first), e.max(outer[1], last)};
+        });
+    e.loop(begin, end, 1, [&](Value token) {
+      auto [low, high] = intervalOf(token);
+      low = arith::SelectOp::create(e.b, e.loc, e.less(low, high), low, run[0]);
+      store(token, low, e.max(low, high));
+    });
+    return {run[0], e.max(run[0], run[1])};
+  }
+
   void emitRun(Value begin, Value end) {
     locateKeys();
     runBegin = begin;
-    Value count = e.mul(e.sub(end, begin), group);
-    // Intervals ascend with the position, so the first row has the lowest begin and the last row
-    // the highest end.
-    Value lowest = interval(positionOf(begin)).first;
-    Value highest = interval(positionOf(e.sub(end, e.index(1)))).second;
+    Value count = e.mul(e.sub(end, begin), group), lowest, highest;
+    if (querySegments) {
+      std::tie(lowest, highest) = cutToSegments(begin, end);
+    } else {
+      // Intervals ascend with the position, so the first row has the lowest begin and the last row
+      // the highest end.
+      lowest = interval(positionOf(begin)).first;
+      highest = interval(positionOf(e.sub(end, e.index(1)))).second;
+    }
     firstKey = e.mul(e.div(lowest, block), block);
     lastKey = e.max(firstKey, e.mul(e.ceilDiv(highest, block), block));
     forHeads([&] {
@@ -291,14 +361,20 @@ private:
   /// Row m of a head is query row m / group of the run, head m % group of the group.
   Value tokenOf(Value row) { return e.add(runBegin, e.div(row, group)); }
   Value headOf(Value row) { return e.add(e.mul(head, group), e.rem(row, group)); }
+  /// Its place in tensors with something for each query and head, at `last` of their last
+  /// dimension.
+  SmallVector<Value> placeOf(Value row, Value last) {
+    SmallVector<Value> place(batch);
+    place.append({headOf(row), tokenOf(row), last});
+    return place;
+  }
   /// Where it stands in the scratch.
   Value scratchRow(Value row) { return e.add(scratchBegin, row); }
 
   void packQueries(Value count) {
     e.loop(e.index(0), count, 1, [&](Value row) {
-      Value queryHead = headOf(row), token = tokenOf(row);
       forLanes(e, e.index(depth), [&](Value column, Value lanesMask) {
-        Value at[] = {queryHead, token, column};
+        SmallVector<Value> at = placeOf(row, column);
         Value vector = lanesMask ? e.loadMasked(query, at, lanesMask) : e.loadVector(query, at);
         storeElements(e, vector, packedQuery, {scratchRow(row), column}, lanesMask);
       });
@@ -309,10 +385,11 @@ private:
     });
   }
 
-  /// Elements of one head of one slot, given the width of a position.
+  /// Elements before those of the present head, in its slot or batch, given the width of a
+  /// position.
   Value headBase(int64_t width) {
-    int64_t heads = op.getKey().getType().getDimSize(0);
-    return e.mul(e.mul(e.add(e.mul(slot, heads), head), capacity), width);
+    Value before = e.add(e.mul(slot, keyHeadsOf(op)), e.add(batchHeads, head));
+    return e.mul(e.mul(before, capacity), width);
   }
 
   void emitScores(Value row, int64_t rows) {
@@ -348,34 +425,45 @@ private:
         Value column = e.add(e.mul(at, block), j * block);
         SmallVector<Value> elements = {sums[i * columns + j]};
         Value viewColumn = e.add(viewBase, e.add(firstKey, column));
-        Value place[] = {headOf(own), tokenOf(own), viewColumn};
-        Value inView = extras.empty() && !mask ? Value() : insideView(viewColumn);
+        SmallVector<Value> place = placeOf(own, viewColumn);
+        Value inView = extras.empty() && !hasTensorMask() ? Value() : insideView(viewColumn);
         for (Value extra : extras)
           elements.push_back(loadElements(e, extra, place, inView));
         Value score = applyRegion(e, op.getBody(), elements);
-        if (mask) {
-          Value seen = loadElements(e, mask, place, inView);
+        auto keep = [&](Value seen) {
           score = arith::SelectOp::create(e.b, e.loc, seen, score,
                                           e.splat(-std::numeric_limits<double>::infinity()));
+        };
+        if (mask)
+          keep(loadElements(e, mask, place, inView));
+        if (keySegments) {
+          Value numbers = loadElements(e, keySegments, {viewColumn}, inView);
+          Value wanted = e.broadcast(e.load(querySegments, {tokenOf(own)}));
+          keep(arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq, numbers, wanted));
         }
         e.storeVector(score, scores, {scratchRow(own), column});
       }
   }
 
+  /// Whether keys inside of an interval may be hidden all the same.
+  bool hasTensorMask() const { return mask || keySegments; }
+
   /// The lanes of a block that exist in tensors over keys.
   Value insideView(Value viewColumn) {
-    Value keysInView = kernel.size(dims.sizes(op.getKey())[1]);
+    Value keysInView = kernel.size(keyRows());
     return e.mask(e.max(e.index(0), e.sub(keysInView, viewColumn)));
   }
 
   /// The softmax of `rows` rows of one token, for every head of the tile.
   void emitSoftmax(Value row, int64_t rows) {
-    auto [low, high] = interval(positionOf(tokenOf(row)));
-    SmallVector<Value> own;
+    auto [low, high] = intervalOf(tokenOf(row));
+    SmallVector<Value> own, ownSinks;
     for (int64_t h = 0; h < heads; ++h) {
       takeHead(e.index(h));
-      for (int64_t i = 0; i < rows; ++i)
+      for (int64_t i = 0; i < rows; ++i) {
         own.push_back(scratchRow(e.add(row, i)));
+        ownSinks.push_back(sinks ? e.load(sinks, {headOf(e.add(row, i))}) : Value());
+      }
     }
     Value begin = e.mul(e.div(low, block), block);
     Value end = e.max(begin, e.mul(e.ceilDiv(high, block), block));
@@ -401,8 +489,8 @@ private:
     Value from = e.sub(begin, firstKey), to = e.sub(end, firstKey);
     Value count = arith::SelectOp::create(e.b, e.loc, any, e.sub(to, from), e.index(0));
     SmallVector<SoftmaxRow> places;
-    for (Value row : own)
-      places.push_back({{row, from}, {row, from}});
+    for (auto [row, sink] : llvm::zip(own, ownSinks))
+      places.push_back({{row, from}, {row, from}, sink});
     emitSoftmaxRows(e, scores, scores, places, count, /*whole=*/true);
     Value stop = arith::SelectOp::create(e.b, e.loc, any, to, from);
     for (Value row : own)
@@ -441,14 +529,24 @@ private:
         scratchRows.push_back(scratchRow(e.add(row, i)));
     }
     for (int64_t i = 0; i < rows; ++i) {
-      auto [low, high] = interval(positionOf(tokenOf(e.add(row, i))));
+      auto [low, high] = intervalOf(tokenOf(e.add(row, i)));
       lows.push_back(low);
       highs.push_back(high);
     }
+    // Without segments intervals ascend with the rows.
+    Value least = lows.front(), most = highs.back(), start = lows.back(), stop = highs.front();
+    for (int64_t i = 0; i < rows && intervals; ++i) {
+      least = e.min(least, lows[i]);
+      most = e.max(most, highs[i]);
+      start = e.max(start, lows[i]);
+      stop = e.min(stop, highs[i]);
+    }
     // Steps that touch a key of some row, and those whose keys all rows see.
-    Value from = e.div(lows.front(), per), to = e.ceilDiv(highs.back(), per);
-    Value bodyFrom = e.min(to, e.max(from, e.ceilDiv(lows.back(), per)));
-    Value bodyTo = e.max(bodyFrom, e.div(highs.front(), per));
+    Value from = e.div(least, per), to = e.ceilDiv(most, per);
+    Value bodyFrom = e.min(to, e.max(from, e.ceilDiv(start, per)));
+    Value bodyTo = e.max(bodyFrom, e.div(stop, per));
+    if (hasTensorMask())
+      bodyFrom = bodyTo = e.max(from, to); // any of them may be hidden
 
     auto emit = [&](Value begin, Value end, ValueRange start, bool edge) {
       ProductTile tile;
@@ -469,7 +567,8 @@ private:
         // A value that the row does not see may be anything, even NaN: it is replaced by 0.
         tile.seen = [&](int64_t i, Value step) {
           Value key = e.mul(e.add(begin, step), per);
-          return seenBits(key, per, lows[i % rows], highs[i % rows]);
+          takeHead(e.index(i / rows));
+          return seenBits(key, per, e.add(row, i % rows), lows[i % rows], highs[i % rows]);
         };
       }
       return emitProduct(e, context.target, tile, e.sub(end, begin), start);
@@ -488,24 +587,44 @@ private:
 
   /// Entries of the result from `first` on.
   void storeValues(Value vector, Value row, int64_t first) {
-    Value at[] = {headOf(row), tokenOf(row), e.index(first)};
+    SmallVector<Value> at = placeOf(row, e.index(first));
     Value lanesMask = valueWidth - first < lanes ? e.mask(e.index(valueWidth - first)) : Value();
     storeElements(e, vector, result, at, lanesMask);
   }
 
-  /// All bits for keys in [low, high), none for the others; for a pair of keys its halves, the even
-  /// one low.
-  Value seenBits(Value key, int64_t per, Value low, Value high) {
+  /// All bits for keys in [low, high) that no tensor hides from `row` of the present head, none for
+  /// the others; for a pair of keys its halves, the even one low.
+  Value seenBits(Value key, int64_t per, Value row, Value low, Value high) {
     auto bits = [&](Value at, int64_t pattern) -> Value {
       Value inside = arith::AndIOp::create(
           e.b, e.loc, e.less(at, high),
           arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sge, at, low));
+      if (hasTensorMask())
+        inside = arith::AndIOp::create(e.b, e.loc, inside, isShown(row, at));
       return arith::SelectOp::create(e.b, e.loc, inside, e.integer(pattern), e.integer(0));
     };
     if (per == 1)
       return bits(key, -1);
     return arith::OrIOp::create(e.b, e.loc, bits(key, 0xffff),
                                 bits(e.add(key, 1), int32_t(0xffff0000u)));
+  }
+
+  /// Whether the tensors of the mask let `row` of the present head see `key`; anything for a key
+  /// that they have no place for.
+  Value isShown(Value row, Value key) {
+    Value shown;
+    Value inView = e.min(e.add(viewBase, key), e.sub(kernel.size(keyRows()), e.index(1)));
+    auto require = [&](arith::CmpIPredicate how, Value a, Value b) {
+      Value holds = arith::CmpIOp::create(e.b, e.loc, how, a, b);
+      shown = shown ? Value(arith::AndIOp::create(e.b, e.loc, shown, holds)) : holds;
+    };
+    if (mask)
+      require(arith::CmpIPredicate::ne, loadElement(e, mask, placeOf(row, inView)),
+              e.integer(0, 8));
+    if (keySegments)
+      require(arith::CmpIPredicate::eq, e.load(keySegments, {inView}),
+              e.load(querySegments, {tokenOf(row)}));
+    return shown;
   }
 
   /// 16 columns of the values at a step, as f32 or as pairs of neighbouring positions.
@@ -527,12 +646,16 @@ private:
   int64_t queryRows, heads, group, depth, valueWidth;
   bool bf16Keys, bf16Values;
 
-  Value query, result, keys, values, capacity, mask;
+  Value query, result, keys, values, capacity, mask, querySegments, keySegments, sinks;
   Value rowTable, sequenceTable, keySequenceTable;
   SmallVector<Value> extras;
   Value scores, weights, packedQuery;
+  Value
+      intervals; // with segments: the first key of every row of the run and the one after its last
 
   // The present tile and run.
+  SmallVector<Value> batch;
+  Value batchHeads; // key heads of the batches before
   Value firstHead, sequence, slot, runBegin, keyBase, keyCount, keyPosition, viewBase;
   Value firstKey, lastKey; // the blocks that some row of the run sees, in the buffer's coordinates
   // The present head.
@@ -547,9 +670,11 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     auto number = [&](StringRef name, int64_t value) {
       return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
     };
-    op->setAttr(kernelAttrName,
-                builder.getDictionaryAttr({number("key_heads", headsOfTile(attention, context)),
-                                           number("query_rows", rows)}));
+    op->setAttr(
+        kernelAttrName,
+        builder.getDictionaryAttr(
+            {number("key_heads", headsOfTile(attention, context)), number("query_rows", rows),
+             builder.getNamedAttr("blocks", blockClasses(builder, maskConditions(attention)))}));
   }
 
   SmallVector<Size> temporaries(Operation *op, const PlanContext &context) const {
@@ -566,7 +691,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     auto heads = plan ? plan.getAs<IntegerAttr>("key_heads") : IntegerAttr();
     if (!rows || rows.getInt() < 1)
       return op->emitOpError("has no plan with query_rows");
-    int64_t all = attention.getKey().getType().getDimSize(0);
+    int64_t all = keyHeadsOf(attention);
     if (!heads || heads.getInt() < 1 || heads.getInt() > chainsAtOnce || all % heads.getInt() != 0)
       return op->emitOpError("needs a plan with key_heads, at most ")
              << chainsAtOnce << ", that divide its " << all << " heads of keys";

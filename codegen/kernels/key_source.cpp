@@ -19,7 +19,7 @@ CacheAppendOp cacheOf(AttentionOp attention) {
 
 /// Keys of `attention` rounded up to whole blocks, at most: one block more than there are keys.
 static Size capacityOf(AttentionOp attention, const PlanContext &context) {
-  return context.dims.sizes(attention.getKey())[1] + constantSize(runtime::keyBlock);
+  return context.dims.sizes(attention.getKey()).end()[-2] + constantSize(runtime::keyBlock);
 }
 
 SmallVector<Size> packedKeysAndValues(AttentionOp attention, const PlanContext &context) {
@@ -27,9 +27,10 @@ SmallVector<Size> packedKeysAndValues(AttentionOp attention, const PlanContext &
   for (Value tensor : {Value(attention.getKey()), Value(attention.getValue())}) {
     auto type = cast<RankedTensorType>(tensor.getType());
     // An odd width is padded.
-    int64_t width = type.getDimSize(2) + type.getDimSize(2) % 2;
-    bytes.push_back(capacityOf(attention, context) *
-                    constantSize(type.getDimSize(0) * width * storedBytes(type.getElementType())));
+    int64_t width = type.getShape().back() + type.getShape().back() % 2;
+    Size heads = elementCount(context.dims.sizes(tensor).drop_back(2));
+    bytes.push_back(capacityOf(attention, context) * heads *
+                    constantSize(width * storedBytes(type.getElementType())));
   }
   return bytes;
 }
@@ -41,10 +42,11 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
   auto keyType = attention.getKey().getType(), valueType = attention.getValue().getType();
   int64_t group = keyType.getElementType().isBF16() ? 2 : 1;
   int64_t valueGroup = valueType.getElementType().isBF16() ? 2 : 1;
-  Size heads = constantSize(keyType.getDimSize(0));
-  Size rows = context.dims.sizes(attention.getKey())[1];
+  ArrayRef<Size> sizes = context.dims.sizes(attention.getKey());
+  ArrayRef<Size> heads = sizes.drop_back(2); // of all batches
+  Size rows = sizes.end()[-2];
   Size capacity = capacityOf(attention, context);
-  int64_t steps = llvm::divideCeil(keyType.getDimSize(2), group);
+  int64_t steps = llvm::divideCeil(keyType.getShape().back(), group);
 
   // Index [head][step][..][group]: elements of a group are neighbours.
   Value keys = kernel.operand(1), values = kernel.operand(2);
@@ -53,10 +55,14 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
   Value perHead = kernel.size(capacity);
 
   Launch launch;
-  launch.grid = {{heads, 1}, {rows, runtime::keyBlock}};
+  for (const Size &size : heads)
+    launch.grid.push_back({size, 1});
+  launch.grid.push_back({rows, runtime::keyBlock});
   Value limit = kernel.size(rows);
   kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
-    Value head = tile[0], first = e.mul(tile[1], runtime::keyBlock);
+    Value head = e.index(0), first = e.mul(tile.back(), runtime::keyBlock);
+    for (auto [index, size] : llvm::zip(tile, heads))
+      head = e.add(e.mul(head, kernel.size(size)), index);
     // One position of the block after the other; those past the end are zeros.
     e.loop(e.index(0), e.index(runtime::keyBlock), 1, [&](Value inBlock) {
       Value position = e.add(first, inBlock);
@@ -69,7 +75,9 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
             inside,
             [&] {
               e.loop(e.index(0), e.index(width), 1, [&](Value column) {
-                e.store(e.load(from, {head, readable, column}), to, {indexOf(column)});
+                SmallVector<Value> at(tile.drop_back());
+                at.append({readable, column});
+                e.store(e.load(from, at), to, {indexOf(column)});
               });
             },
             [&] {
@@ -77,7 +85,7 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
                      [&](Value column) { e.store(zero, to, {indexOf(column)}); });
             });
       };
-      int64_t width = keyType.getDimSize(2);
+      int64_t width = keyType.getShape().back();
       Value keyBase = e.mul(e.mul(head, perHead), steps * group);
       Value blockBase = e.add(keyBase, e.mul(first, steps * group));
       copy(keys, packedKeys, width, [&](Value column) {
@@ -90,7 +98,7 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
             e.b, e.loc, e.b.getZeroAttr(storedType(keyType.getElementType())));
         e.store(zero, packedKeys, {e.add(blockBase, e.add(e.mul(step, group), 1))});
       }
-      int64_t valueWidth = valueType.getDimSize(2);
+      int64_t valueWidth = valueType.getShape().back();
       Value valueBase = e.mul(e.mul(head, perHead), valueWidth);
       copy(values, packedValues, valueWidth, [&](Value column) {
         Value row =

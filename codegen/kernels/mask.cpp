@@ -30,17 +30,26 @@ struct MaskKernel : KernelOpInterface::ExternalModel<MaskKernel, MaskOp> {
       keys = kernel.flat({Ref::rows, next++}, e.i32());
     if (mask.getMask())
       tensor = kernel.operand(next++);
+    Value querySegments, keySegments;
+    if (mask.getQuerySegments()) {
+      querySegments = kernel.operand(next++);
+      keySegments = kernel.operand(next++);
+    }
 
     Launch launch;
     ArrayRef<Size> sizes = lowering.context.dims.sizes(mask.getResult());
     Value hidden = e.splat(-std::numeric_limits<double>::infinity());
     forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) {
       RowCoordinates query = loadQuery(e, queries, row.back());
+      if (querySegments)
+        query.segment = e.load(querySegments, {row.back()});
       forLanes(e, e.index(0), kernel.size(sizes.back()), isMultiple(sizes.back(), lanes),
                [&](Value column, Value lanesMask) {
                  SmallVector<Value> at(row);
                  at.push_back(column);
                  RowCoordinates key = loadKeys(e, keys, column, lanesMask);
+                 if (keySegments)
+                   key.segment = loadElements(e, keySegments, {column}, lanesMask);
                  Value sees = emitSees(e, visibility, query, key);
                  if (tensor) {
                    Value holds = loadElements(e, tensor, at, lanesMask);
@@ -63,7 +72,7 @@ struct MaskKernel : KernelOpInterface::ExternalModel<MaskKernel, MaskOp> {
 
   static Visibility visibilityOf(MaskOp mask) {
     return {bool(mask.getQueries() || mask.getKeys()), mask.getCausal(), mask.getWindow(),
-            mask.getPrefix()};
+            mask.getPrefix(), mask.getChunk()};
   }
 };
 

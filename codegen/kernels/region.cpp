@@ -68,12 +68,22 @@ static Value decoded(Emit &e, Value loaded) {
   return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ne, loaded, zero);
 }
 
-Value loadElements(Emit &e, Value memref, ArrayRef<Value> at, Value mask) {
-  auto type = cast<MemRefType>(memref.getType());
+/// `at` as indices of `memref`, which may have fewer dimensions, or size 1.
+static SmallVector<Value> broadcastPlace(Emit &e, MemRefType type, ArrayRef<Value> at) {
   SmallVector<Value> own(at.take_back(type.getRank()));
   for (auto [index, size] : llvm::zip(own, type.getShape()))
     if (size == 1)
       index = e.index(0);
+  return own;
+}
+
+Value loadElement(Emit &e, Value memref, ArrayRef<Value> at) {
+  return e.load(memref, broadcastPlace(e, cast<MemRefType>(memref.getType()), at));
+}
+
+Value loadElements(Emit &e, Value memref, ArrayRef<Value> at, Value mask) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<Value> own = broadcastPlace(e, type, at);
   if (type.getRank() == 0 || type.getShape().back() == 1)
     return loadRepeated(e, memref, own);
   Value loaded = mask ? e.loadMasked(memref, own, mask) : e.loadVector(memref, own);

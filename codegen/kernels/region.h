@@ -32,6 +32,9 @@ void forRows(Emit &emit, mlir::Value tile, int64_t rows, mlir::Value count,
 mlir::Value loadElements(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at,
                          mlir::Value mask);
 
+/// The element at `at`, as it is stored; broadcast as loadElements does.
+mlir::Value loadElement(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at);
+
 /// The element at `at` in all lanes.
 mlir::Value loadRepeated(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at);
 

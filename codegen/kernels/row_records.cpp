@@ -73,6 +73,17 @@ Value emitSees(Emit &e, const Visibility &visibility, const RowCoordinates &quer
     Value distance = arith::SubIOp::create(e.b, e.loc, position, key.position);
     require(compare(e, arith::CmpIPredicate::slt, distance, number(*visibility.window)));
   }
+  if (visibility.chunk) {
+    // Positions are below 2^31, and so is the first one of a chunk.
+    Value size =
+        e.integer(std::min<int64_t>(*visibility.chunk, std::numeric_limits<int32_t>::max()));
+    Value rest = arith::RemUIOp::create(e.b, e.loc, query.position, size);
+    Value first = e.broadcast(arith::SubIOp::create(e.b, e.loc, query.position, rest));
+    require(compare(e, arith::CmpIPredicate::ult,
+                    arith::SubIOp::create(e.b, e.loc, key.position, first), e.broadcast(size)));
+  }
+  if (query.segment)
+    require(compare(e, arith::CmpIPredicate::eq, key.segment, e.broadcast(query.segment)));
   return sees;
 }
 

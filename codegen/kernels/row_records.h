@@ -8,9 +8,10 @@
 
 namespace heddle::codegen {
 
-/// Sequence and position, i32: of one row, or of as many rows as there are lanes.
+/// Sequence, position and segment, i32: of one row, or of as many rows as there are lanes. The
+/// segment is null where there are none.
 struct RowCoordinates {
-  mlir::Value sequence, position;
+  mlir::Value sequence, position, segment = {};
 };
 
 /// The coordinates of row `row` in `records` (`memref<?xi32>` of runtime::Row); without records a
@@ -28,6 +29,7 @@ struct Visibility {
   bool causal = false;
   std::optional<int64_t> window;
   std::optional<int64_t> prefix;
+  std::optional<int64_t> chunk;
 };
 
 /// Which lanes the query sees: `vector<16xi1>`, or null where it sees all.

@@ -50,20 +50,23 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
     launch.bytes = bytesOf(lowering.context, softmax.getResult()) * constantSize(2);
     launch.attention = scoreBytes(lowering.context, softmax.getResult());
     if (softmax.getDim() + 1 == int64_t(sizes.size()))
-      lowerRows(kernel, sizes, launch);
+      lowerRows(kernel, sizes, bool(softmax.getSink()), launch);
     else
       lowerColumns(kernel, sizes, softmax.getDim(), launch);
     kernel.finish(std::move(launch));
     return success();
   }
 
-  void lowerRows(KernelBuilder &kernel, ArrayRef<Size> sizes, Launch &launch) const {
+  void lowerRows(KernelBuilder &kernel, ArrayRef<Size> sizes, bool hasSink, Launch &launch) const {
     Emit &e = kernel.emit;
     Value input = kernel.operand(0), result = kernel.result();
+    Value sinks = hasSink ? kernel.operand(1) : Value();
     forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) {
       SmallVector<Value> at(row);
       at.push_back(e.index(0));
-      emitSoftmaxRows(e, input, result, {{at, at}}, kernel.size(sizes.back()),
+      Value head = row.size() < 2 ? e.index(0) : row[row.size() - 2];
+      Value sink = sinks ? e.load(sinks, {head}) : Value();
+      emitSoftmaxRows(e, input, result, {{at, at, sink}}, kernel.size(sizes.back()),
                       isMultiple(sizes.back(), lanes));
     });
   }

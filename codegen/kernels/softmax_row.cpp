@@ -83,8 +83,12 @@ struct RowsEmitter {
           return softmaxLarger(e, keep(mask, load(scores, row.from, column, mask), hidden), most);
         });
     SmallVector<Value> shifts, scales;
-    for (Value each : largest)
-      shifts.push_back(e.broadcast(softmaxShift(e, e.maxLanes(each))));
+    for (auto [row, each] : llvm::zip(rows, largest)) {
+      Value most = e.maxLanes(each);
+      if (row.sink)
+        most = softmaxLarger(e, row.sink, most);
+      shifts.push_back(e.broadcast(softmaxShift(e, most)));
+    }
     SmallVector<Value> sums = fold(
         0,
         [&](const SoftmaxRow &row, Value shift, Value column, Value mask, Value sum) -> Value {
@@ -94,8 +98,16 @@ struct RowsEmitter {
           return arith::AddFOp::create(e.b, e.loc, sum, keep(mask, power, 0));
         },
         shifts);
-    for (Value each : sums)
-      scales.push_back(e.broadcast(softmaxScale(e, e.sumLanes(each))));
+    for (auto [row, shift, each] : llvm::zip(rows, shifts, sums)) {
+      Value total = e.sumLanes(each);
+      if (!row.sink) {
+        scales.push_back(e.broadcast(softmaxScale(e, total)));
+        continue;
+      }
+      Value below = arith::SubFOp::create(e.b, e.loc, e.broadcast(row.sink), shift);
+      Value all = arith::AddFOp::create(e.b, e.loc, e.broadcast(total), emitExpBelowZero(e, below));
+      scales.push_back(softmaxScale(e, all));
+    }
     forLanes(e, e.index(0), count, whole, [&](Value column, Value mask) {
       for (auto [row, scale] : llvm::zip(rows, scales)) {
         Value power = load(result, row.to, column, mask);

@@ -5,9 +5,11 @@
 
 namespace heddle::codegen {
 
-/// A row of softmax: the indices where its scores begin, and where its result does.
+/// A row of softmax: the indices where its scores begin, and where its result does. A sink (f32),
+/// unless null, counts for the maximum, and for the sum after the scores.
 struct SoftmaxRow {
   llvm::SmallVector<mlir::Value> from, to;
+  mlir::Value sink = {};
 };
 
 /// Replaces the `count` scores of each of `rows` in `scores` (f32, last dimension contiguous) by

@@ -280,6 +280,10 @@ Value softmax(Value x, int64_t axis, Where where) {
   return call.make<ir::SoftmaxOp>(properties);
 }
 
+Value softmaxWithSink(Value scores, Value sink, Where where) {
+  return Call("softmax", where).with(scores).with(sink).make<ir::SoftmaxOp>({});
+}
+
 //===-- Heads ---------------------------------------------------------------------------------===//
 
 Value splitHeads(Value x, int64_t heads, Where where) {
@@ -328,12 +332,17 @@ Value mask(Value scores, const MaskOptions &options, Where where) {
   call.with(scores);
   ir::MaskOp::Properties properties;
   int32_t queries = call.withOptional(options.queries), keys = call.withOptional(options.keys);
-  properties.operandSegmentSizes = {1, queries, keys, call.withOptional(options.visible)};
+  int32_t visible = call.withOptional(options.visible);
+  int32_t querySegments = call.withOptional(options.querySegments);
+  int32_t keySegments = call.withOptional(options.keySegments);
+  properties.operandSegmentSizes = {1, queries, keys, visible, querySegments, keySegments};
   properties.causal = call.flag(options.causal);
   if (options.window != 0)
     properties.window = call.integer(options.window);
   if (options.prefix != 0)
     properties.prefix = call.integer(options.prefix);
+  if (options.chunk != 0)
+    properties.chunk = call.integer(options.chunk);
   return call.make<ir::MaskOp>(properties);
 }
 

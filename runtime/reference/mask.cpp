@@ -16,6 +16,10 @@ bool Visibility::sees(int64_t query, int64_t key) const {
     return false;
   if (window && (k.position > q.position || int64_t(q.position) - k.position >= *window))
     return false;
+  if (chunk && q.position / *chunk != k.position / *chunk)
+    return false;
+  if (querySegments && querySegments->data[size_t(query)] != keySegments->data[size_t(key)])
+    return false;
   return true;
 }
 

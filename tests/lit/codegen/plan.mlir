@@ -35,3 +35,37 @@ module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
     return %g, %n, %h : tensor<?x16xf32>, tensor<2x?x8xf32>, tensor<?x16xf32>
   }
 }
+
+// -----
+
+// The plan says which blocks of keys attention touches, for a query at position p of n keys.
+// CHECK-LABEL: func.func @blocks
+// CHECK: heddle.attention
+// CHECK-SAME: blocks = {edge = "the last block with these keys", full = "the other blocks", keys = "0 to n - 1", skipped = "none"}
+// CHECK: heddle.attention
+// CHECK-SAME: blocks = {edge = "the last block with these keys", full = "the other blocks", keys = "0 to min(n - 1, p)", skipped = "blocks without these keys"}
+// CHECK: heddle.attention
+// CHECK-SAME: blocks = {edge = "the first and the last block with these keys", full = "the other blocks", keys = "max(0, p - 3, p / 8 * 8) to min(n - 1, max(p, 5), p, p / 8 * 8 + 7)", skipped = "blocks without these keys"}
+// CHECK: heddle.attention
+// CHECK-SAME: blocks = {edge = "blocks with these keys: a tensor decides for each of them", full = "none", keys = "the first to the last of p's segment in 0 to n - 1", skipped = "blocks without these keys"}
+module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
+  func.func @blocks(%q: tensor<2x?x4xf32>, %k: tensor<2x?x4xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) {
+    %0 = heddle.attention %q, %k, %k : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {
+    ^bb0(%s: f32):
+      heddle.yield %s : f32
+    }
+    %1 = heddle.attention %q, %k, %k {masked, causal} : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {
+    ^bb0(%s: f32):
+      heddle.yield %s : f32
+    }
+    %2 = heddle.attention %q, %k, %k {masked, causal, prefix = 6 : i64, window = 4 : i64, chunk = 8 : i64} : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {
+    ^bb0(%s: f32):
+      heddle.yield %s : f32
+    }
+    %3 = heddle.attention %q, %k, %k segments(%a, %b) {masked} : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<?xi32>, tensor<?xi32>) -> tensor<2x?x4xf32> {
+    ^bb0(%s: f32):
+      heddle.yield %s : f32
+    }
+    return %0, %1, %2, %3 : tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>
+  }
+}

@@ -298,3 +298,39 @@ func.func private @wrong(!heddle.cache<9223372036854775807 x 2, 8, 8, f32>)
 
 // expected-error@+1 {{a cache of 4294967296 x 1, 8, 8 is larger than any model's}}
 func.func private @wrong(!heddle.cache<4294967296 x 1, 8, 8, f32>)
+
+// -----
+
+func.func @wrong(%s: tensor<8x?x?xf32>) {
+  // expected-error@+2 {{mask: a chunk has at least 1 position, found 0}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r = heddle.mask %s {chunk = 0 : i64} : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @wrong(%s: tensor<8x4x6xf32>, %a: tensor<4xi32>) {
+  // expected-error@+2 {{mask: needs segments [queries] and [keys] for scores [8, 4, 6] f32, found [4] i32 and [4] i32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r = heddle.mask %s segments(%a, %a) : (tensor<8x4x6xf32>, tensor<4xi32>, tensor<4xi32>) -> tensor<8x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @wrong(%s: tensor<8x?x?xf32>, %z: tensor<4xf32>) {
+  // expected-error@+2 {{softmax: needs one sink for each head of scores [8, ?, ?] f32, found [4] f32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r = heddle.softmax %s sink(%z) : (tensor<8x?x?xf32>, tensor<4xf32>) -> tensor<8x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @wrong(%s: tensor<8x?x?xf32>, %z: tensor<8xf32>) {
+  // expected-error@+2 {{softmax: a sink goes with scores [.., queries, keys] along the last dimension, found dimension 1 of [8, ?, ?] f32}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %r = heddle.softmax %s sink(%z) {axis = 1 : i64} : (tensor<8x?x?xf32>, tensor<8xf32>) -> tensor<8x?x?xf32>
+  return
+}

@@ -193,7 +193,7 @@ func.func @wrong(%x: tensor<?x4xf32>, %g: tensor<4x8xf32>) {
 // -----
 
 func.func @wrong(%q: tensor<?x8xf32>, %k: tensor<4x?x8xf32>, %v: tensor<4x?x8xf32>) {
-  // expected-error@+1 {{needs three dimensions: heads, rows, width}}
+  // expected-error@+1 {{needs queries, keys and values [.., heads, rows, width], found [?, 8] f32, [4, ?, 8] f32 and [4, ?, 8] f32}}
   %r = heddle.attention %q, %k, %v : (tensor<?x8xf32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>) -> tensor<8x?x8xf32> {
   ^bb0(%a: f32):
     heddle.yield %a : f32
@@ -226,7 +226,7 @@ func.func @wrong(%q: tensor<8x?x8xf32>, %k: tensor<4x?x6xf32>, %v: tensor<4x?x8x
 // -----
 
 func.func @wrong(%q: tensor<8x?x8xf32>, %k: tensor<0x?x8xf32>, %v: tensor<0x?x8xf32>) {
-  // expected-error@+1 {{needs a static number of heads, at least one of keys, found [8, ?, 8] f32 and [0, ?, 8] f32}}
+  // expected-error@+1 {{needs a static number of heads, at least one, found [8, ?, 8] f32 and [0, ?, 8] f32}}
   %r = heddle.attention %q, %k, %v : (tensor<8x?x8xf32>, tensor<0x?x8xf32>, tensor<0x?x8xf32>) -> tensor<8x?x8xf32> {
   ^bb0(%a: f32):
     heddle.yield %a : f32
@@ -237,7 +237,7 @@ func.func @wrong(%q: tensor<8x?x8xf32>, %k: tensor<0x?x8xf32>, %v: tensor<0x?x8x
 // -----
 
 func.func @wrong(%q: tensor<?x?x8xf32>, %k: tensor<4x?x8xf32>, %v: tensor<4x?x8xf32>) {
-  // expected-error@+1 {{needs a static number of heads, at least one of keys, found [?, ?, 8] f32 and [4, ?, 8] f32}}
+  // expected-error@+1 {{needs a static number of heads, at least one, found [?, ?, 8] f32 and [4, ?, 8] f32}}
   %r = heddle.attention %q, %k, %v : (tensor<?x?x8xf32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>) -> tensor<?x?x8xf32> {
   ^bb0(%a: f32):
     heddle.yield %a : f32
@@ -339,6 +339,28 @@ func.func @wrong(%q: tensor<8x?x8xf32>, %k: tensor<4x?x8xf32>, %v: tensor<4x?x8x
   // expected-error@+1 {{cannot broadcast [5, ?, ?] f32 to its result}}
   %r = heddle.attention %q, %k, %v (%b) : (tensor<8x?x8xf32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, tensor<5x?x?xf32>) -> tensor<8x?x8xf32> {
   ^bb0(%a: f32, %b0: f32):
+    heddle.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @wrong(%q: tensor<2x8x?x8xf32>, %k: tensor<3x4x?x8xf32>, %v: tensor<3x4x?x8xf32>) {
+  // expected-error@+1 {{needs queries and keys of the same batch, found [2, 8, ?, 8] f32 and [3, 4, ?, 8] f32}}
+  %r = heddle.attention %q, %k, %v : (tensor<2x8x?x8xf32>, tensor<3x4x?x8xf32>, tensor<3x4x?x8xf32>) -> tensor<2x8x?x8xf32> {
+  ^bb0(%a: f32):
+    heddle.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @wrong(%q: tensor<8x?x8xf32>, %k: tensor<4x?x8xf32>, %v: tensor<4x?x8xf32>, %s: tensor<4xf32>) {
+  // expected-error@+1 {{attention: needs one sink for each head of scores [8, ?, ?] f32, found [4] f32}}
+  %r = heddle.attention %q, %k, %v sink(%s) : (tensor<8x?x8xf32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, tensor<4xf32>) -> tensor<8x?x8xf32> {
+  ^bb0(%a: f32):
     heddle.yield %a : f32
   }
   return

@@ -142,13 +142,29 @@ func.func @additive(%t: tensor<8x?x?xf32>, %v: tensor<8x?x8xf32>) -> tensor<8x?x
 
 // -----
 
-// CHECK-LABEL: @four_dimensions
-// REMARK: remark: [Missed] fuse-attention {{.*}}Reason="scores have 4 dimensions, attention takes [heads, queries, keys]"{{.*}}Remedy="merge the leading dimensions with reshape"
-func.func @four_dimensions(%q: tensor<2x8x4x8xf32>, %k: tensor<2x8x4x8xf32>, %v: tensor<2x8x4x8xf32>) -> tensor<2x8x4x8xf32> {
-  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<2x8x4x8xf32>, tensor<2x8x4x8xf32>) -> tensor<2x8x4x4xf32>
-  %p = heddle.softmax %s : (tensor<2x8x4x4xf32>) -> tensor<2x8x4x4xf32>
-  %o = heddle.matmul %p, %v : (tensor<2x8x4x4xf32>, tensor<2x8x4x8xf32>) -> tensor<2x8x4x8xf32>
-  return %o : tensor<2x8x4x8xf32>
+// Neither chunk lies in the other.
+// CHECK-LABEL: @two_chunks
+// REMARK: remark: [Missed] fuse-attention {{.*}}Reason="masks 'outer' and 'inner' have chunks of 6 and 4 positions, of which neither divides the other"
+func.func @two_chunks(%q: tensor<8x?x8xf32>, %k: tensor<8x?x8xf32>, %v: tensor<8x?x8xf32>) -> tensor<8x?x8xf32> {
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<8x?x8xf32>, tensor<8x?x8xf32>) -> tensor<8x?x?xf32>
+  %m = heddle.mask %s {chunk = 4 : i64, heddle.id = "inner"} : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %n = heddle.mask %m {chunk = 6 : i64, heddle.id = "outer"} : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %p = heddle.softmax %n : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<8x?x8xf32>) -> tensor<8x?x8xf32>
+  return %o : tensor<8x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @two_numberings
+// REMARK: remark: [Missed] fuse-attention {{.*}}Reason="masks 'outer' and 'inner' number their segments differently"
+func.func @two_numberings(%q: tensor<8x?x8xf32>, %k: tensor<8x?x8xf32>, %v: tensor<8x?x8xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> tensor<8x?x8xf32> {
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<8x?x8xf32>, tensor<8x?x8xf32>) -> tensor<8x?x?xf32>
+  %m = heddle.mask %s segments(%a, %a) {heddle.id = "inner"} : (tensor<8x?x?xf32>, tensor<?xi32>, tensor<?xi32>) -> tensor<8x?x?xf32>
+  %n = heddle.mask %m segments(%b, %b) {heddle.id = "outer"} : (tensor<8x?x?xf32>, tensor<?xi32>, tensor<?xi32>) -> tensor<8x?x?xf32>
+  %p = heddle.softmax %n : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<8x?x8xf32>) -> tensor<8x?x8xf32>
+  return %o : tensor<8x?x8xf32>
 }
 
 // -----

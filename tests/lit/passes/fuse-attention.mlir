@@ -197,3 +197,32 @@ func.func @multi_query(%q: tensor<8x?x8xf32>, %k: tensor<?x8xf32>, %v: tensor<?x
   %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<?x16xf32>) -> tensor<8x?x16xf32>
   return %o : tensor<8x?x16xf32>
 }
+
+// An explicit batch stays one, and so do the dimensions along which a bias is repeated.
+// CHECK-LABEL: func.func @batch
+func.func @batch(%q: tensor<2x8x?x8xf32>, %few: tensor<2x4x?x8xf32>, %v: tensor<2x4x?x8xf32>, %b: tensor<2x1x1x?xf32>) -> tensor<2x8x?x8xf32> {
+  // CHECK: heddle.attention %arg0, %arg1, %arg2(%arg3) : (tensor<2x8x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x1x1x?xf32>) -> tensor<2x8x?x8xf32>
+  %k0 = heddle.reshape %few {shape = array<i64: 2, 4, 1, -1, 8>} : (tensor<2x4x?x8xf32>) -> tensor<2x4x1x?x8xf32>
+  %k1 = heddle.expand %k0 {shape = array<i64: -1, -1, 2, -1, -1>} : (tensor<2x4x1x?x8xf32>) -> tensor<2x4x2x?x8xf32>
+  %k = heddle.reshape %k1 {shape = array<i64: 2, 8, -1, 8>} : (tensor<2x4x2x?x8xf32>) -> tensor<2x8x?x8xf32>
+  %v0 = heddle.reshape %v {shape = array<i64: 2, 4, 1, -1, 8>} : (tensor<2x4x?x8xf32>) -> tensor<2x4x1x?x8xf32>
+  %v1 = heddle.expand %v0 {shape = array<i64: -1, -1, 2, -1, -1>} : (tensor<2x4x1x?x8xf32>) -> tensor<2x4x2x?x8xf32>
+  %v2 = heddle.reshape %v1 {shape = array<i64: 2, 8, -1, 8>} : (tensor<2x4x2x?x8xf32>) -> tensor<2x8x?x8xf32>
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<2x8x?x8xf32>, tensor<2x8x?x8xf32>) -> tensor<2x8x?x?xf32>
+  %t = heddle.binary add %s, %b : (tensor<2x8x?x?xf32>, tensor<2x1x1x?xf32>) -> tensor<2x8x?x?xf32>
+  %p = heddle.softmax %t : (tensor<2x8x?x?xf32>) -> tensor<2x8x?x?xf32>
+  %o = heddle.matmul %p, %v2 : (tensor<2x8x?x?xf32>, tensor<2x8x?x8xf32>) -> tensor<2x8x?x8xf32>
+  return %o : tensor<2x8x?x8xf32>
+}
+
+// Of two chunks, one a part of the other, the smaller one holds; a sink goes along.
+// CHECK-LABEL: func.func @chunks_segments_sink
+func.func @chunks_segments_sink(%q: tensor<8x?x8xf32>, %k: tensor<8x?x8xf32>, %v: tensor<8x?x8xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>, %z: tensor<8xf32>) -> tensor<8x?x8xf32> {
+  // CHECK: heddle.attention %arg0, %arg1, %arg2 segments(%arg3, %arg4) sink(%arg5) {chunk = 4 : i64, {{.*}}masked}
+  %s = heddle.matmul %q, %k {transpose_rhs} : (tensor<8x?x8xf32>, tensor<8x?x8xf32>) -> tensor<8x?x?xf32>
+  %m = heddle.mask %s segments(%a, %b) {chunk = 4 : i64} : (tensor<8x?x?xf32>, tensor<?xi32>, tensor<?xi32>) -> tensor<8x?x?xf32>
+  %n = heddle.mask %m {chunk = 12 : i64} : (tensor<8x?x?xf32>) -> tensor<8x?x?xf32>
+  %p = heddle.softmax %n sink(%z) : (tensor<8x?x?xf32>, tensor<8xf32>) -> tensor<8x?x?xf32>
+  %o = heddle.matmul %p, %v : (tensor<8x?x?xf32>, tensor<8x?x8xf32>) -> tensor<8x?x8xf32>
+  return %o : tensor<8x?x8xf32>
+}

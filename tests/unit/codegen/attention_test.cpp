@@ -27,6 +27,9 @@ std::vector<Variant> variants() {
           {"prefix", "causal, prefix = 5 : i64", 3, 1, 6, 5},
           {"open", "", 6, 2, 10, 33},
           {"window_alone", "window = 9 : i64", 1, 1, 1, 1},
+          {"window_in_prefix", "causal, prefix = 21 : i64, window = 3 : i64", 2, 2, 8, 8},
+          {"chunk", "causal, chunk = 7 : i64", 4, 2, 8, 12},
+          {"chunk_alone", "chunk = 20 : i64", 2, 1, 8, 8},
           {"one_group_of_eight", "causal", 8, 1, 64, 64}};
 }
 
@@ -206,6 +209,29 @@ TEST_P(Attention, PiecesGiveTheSameBits) {
                     (*once)[0][0].data[(head * 40 + first) * 8 + i]);
       first += int32_t(count);
     }
+  }
+}
+
+/// Bytes of workspace that all steps of `text` plan for `tokens` positions of one sequence.
+int64_t workspaceOf(const std::string &text, int64_t tokens) {
+  auto model = compileText(text);
+  if (!model)
+    return -1;
+  const runtime::Program &program = model->programs().prefill.program;
+  std::vector<int64_t> dims(program.dims.size(), tokens);
+  int64_t bytes = 0;
+  for (const runtime::Step &step : program.steps)
+    bytes += runtime::evaluate(step.attention, dims.data());
+  return bytes;
+}
+
+TEST(AttentionWorkspace, GrowsWithTheLengthAndNotWithItsSquare) {
+  Variant v{"", "causal", 32, 8, 64, 64};
+  for (const std::string &text : {cachedText(v, "f32"), tensorText(v, false)}) {
+    int64_t bytes = workspaceOf(text, 16384);
+    EXPECT_GT(bytes, 0);
+    EXPECT_LT(double(bytes), 0.01 * 32 * 16384 * 16384 * 4);
+    EXPECT_LT(workspaceOf(text, 32768), 2 * bytes);
   }
 }
 
