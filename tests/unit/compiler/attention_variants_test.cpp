@@ -207,5 +207,113 @@ INSTANTIATE_TEST_SUITE_P(
                          info.param.type == ElementType::f32 ? "f32" : "bf16", info.param.isa);
     });
 
+//===-- Without a cache -----------------------------------------------------------------------===//
+
+Tensor64 someNumbers(Shape shape, int64_t seed) {
+  Tensor64 tensor(std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data[size_t(i)] = variantNumber(i, seed);
+  return tensor;
+}
+
+/// Checks that `graph` becomes one attention, that it gives what the unfused graph gives, and both
+/// what the interpreter gives.
+void expectOneAttention(const Graph &graph, const std::vector<Call> &calls) {
+  auto text = graph.text();
+  ASSERT_TRUE(text) << text.error().message;
+  Model unfused = {*text, variantWeights(*text), 1, 64}, woven = unfused;
+  int attentions = 0, softmaxes = 0;
+  woven.text = fused(*text, attentions, softmaxes);
+  EXPECT_EQ(attentions, 1) << woven.text;
+  EXPECT_EQ(softmaxes, 0);
+  auto plain = runNative(unfused, calls, {.threads = 2});
+  auto found = runNative(woven, calls, {.threads = 2});
+  auto expected = interpret(unfused, calls);
+  ASSERT_TRUE(plain && found && expected);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_LE(distance((*found)[i][0], (*expected)[i][0]), 1e-5);
+    expectSameBits((*found)[i][0], (*plain)[i][0]);
+  }
+}
+
+/// Rows of a batch `[batch, rows, 24]` as heads `[batch, heads, rows, width]`.
+Value batchedHeads(Value x, Value weight, int64_t batch, int64_t rows, int64_t heads) {
+  Value all = matmul(x, weight, Orientation::outIn);
+  return transpose(reshape(all, {batch, rows, heads, all.width() / heads}), {0, 2, 1, 3});
+}
+
+/// Key heads `[batch, few, rows, width]` for `heads` query heads.
+Value repeatedHeads(Value x, int64_t batch, int64_t rows, int64_t few, int64_t heads) {
+  Value single = reshape(x, {batch, few, 1, rows, x.width()});
+  Value groups = expand(single, {anySize, anySize, heads / few, anySize, anySize});
+  return reshape(groups, {batch, heads, rows, x.width()});
+}
+
+/// Grouped heads with an explicit batch; either the batch is open, or both kinds of rows are.
+Graph batchedGraph(int64_t batch, int64_t queries, int64_t keys) {
+  constexpr int64_t heads = 4, few = 2;
+  Graph graph("batch");
+  Value x = graph.input({batch, queries, variantWidth});
+  Value memory = graph.input({batch, keys, variantWidth});
+  Value padding = graph.input({batch, 1, 1, keys}, ElementType::i1);
+  Value bias = graph.input({queries, keys});
+  Value q = batchedHeads(x, graph.weight("q", {heads * 8, variantWidth}), batch, queries, heads);
+  Value k = batchedHeads(memory, graph.weight("k", {few * 8, variantWidth}), batch, keys, few);
+  Value v = batchedHeads(memory, graph.weight("v", {few * 12, variantWidth}), batch, keys, few);
+  Value scores = matmul(q, repeatedHeads(k, batch, keys, few, heads), Orientation::outIn);
+  scores = scores * 0.25 + bias + graph.weight("slopes", {heads, 1, 1});
+  scores = mask(mask(scores, {.causal = true, .window = 9}), {.visible = padding});
+  Value weights = softmaxWithSink(scores, graph.weight("sink", {heads}));
+  Value mixed = matmul(weights, repeatedHeads(v, batch, keys, few, heads));
+  graph.output(reshape(transpose(mixed, {0, 2, 1, 3}), {batch, queries, heads * 12}));
+  return graph;
+}
+
+Call batchedCall(int64_t batch, int64_t queries, int64_t keys) {
+  Tensor64 padding({batch, 1, 1, keys});
+  for (int64_t i = 0; i < padding.size(); ++i) // on the left, more for each sequence
+    padding.data[size_t(i)] = i % keys >= i / keys;
+  return {someNumbers({batch, queries, variantWidth}, 1),
+          someNumbers({batch, keys, variantWidth}, 2), padding, someNumbers({queries, keys}, 3)};
+}
+
+TEST(AttentionShapes, KeepAnExplicitBatch) {
+  expectOneAttention(batchedGraph(3, anySize, 19), {batchedCall(3, 1, 19), batchedCall(3, 23, 19)});
+  expectOneAttention(batchedGraph(anySize, 5, 7), {batchedCall(1, 5, 7), batchedCall(4, 5, 7)});
+}
+
+TEST(AttentionShapes, CrossToKeysOfAnotherLength) {
+  for (bool causal : {false, true}) {
+    Graph graph("cross");
+    auto [x, rows] = graph.tokenVectors(variantWidth);
+    Value memory = graph.input({anySize, variantWidth});
+    Value q = splitHeads(linear(x, graph.weight("q", {32, variantWidth})), 4);
+    Value k = splitHeads(linear(memory, graph.weight("k", {16, variantWidth})), 2);
+    Value v = splitHeads(linear(memory, graph.weight("v", {10, variantWidth})), 2);
+    Value scores = matmul(q, gatherHeads(k, 4), Orientation::outIn) * 0.25;
+    // Queries stand where their sequence says, keys at 0, 1, 2, ..
+    scores = mask(scores, {.queries = rows, .causal = causal});
+    graph.output(mergeHeads(matmul(softmax(scores), gatherHeads(v, 4))));
+    std::vector<Call> calls;
+    for (auto [queries, keys] : {std::pair(3, 40), {40, 3}, {1, 1}, {5, 16}})
+      calls.push_back({someNumbers({queries, variantWidth}, 1), Batch::single(queries, 2),
+                       someNumbers({keys, variantWidth}, 2)});
+    expectOneAttention(graph, calls);
+  }
+}
+
+TEST(AttentionShapes, NeedNoHeads) {
+  Graph graph("one head");
+  Value x = graph.input({anySize, variantWidth});
+  Value q = matmul(x, graph.weight("q", {variantWidth, 8}));
+  Value k = matmul(x, graph.weight("k", {variantWidth, 8}));
+  Value v = matmul(x, graph.weight("v", {variantWidth, 12}));
+  Value scores = mask(matmul(q, k, Orientation::outIn) * 0.5, {.chunk = 6});
+  graph.output(matmul(softmaxWithSink(scores, graph.weight("sink", {1})), v));
+  expectOneAttention(graph,
+                     {{someNumbers({1, variantWidth}, 1)}, {someNumbers({29, variantWidth}, 2)}});
+}
+
 } // namespace
 } // namespace heddle::test
