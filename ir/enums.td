@@ -11,7 +11,7 @@ class Heddle_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 
-// A new elementwise function: add it here, in scalar_ops.cpp and in the reference kernels.
+// A new elementwise function: CONTRIBUTING.md lists the places.
 def Heddle_UnaryKind : Heddle_Enum<"UnaryKind", "elementwise function of one operand", [
   I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Abs", 1, "abs">,
   I32EnumAttrCase<"Exp", 2, "exp">, I32EnumAttrCase<"Log", 3, "log">,

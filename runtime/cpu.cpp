@@ -7,6 +7,8 @@ namespace heddle::runtime {
 
 static constexpr std::string_view names[] = {"avx2", "avx512", "avx512_bf16"};
 
+std::span<const std::string_view> isaNames() { return names; }
+
 std::string_view isaName(Isa isa) { return names[static_cast<size_t>(isa)]; }
 
 std::optional<Isa> findIsa(std::string_view name) {
@@ -19,7 +21,10 @@ std::optional<Isa> findIsa(std::string_view name) {
 CpuFeatures cpuFeatures() {
   // These ask the system too, which has to save the wider registers.
   CpuFeatures features;
-  features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                  __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
+                  __builtin_cpu_supports("movbe");
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") &&
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -4,6 +4,7 @@
 #include "codegen/jit/lower_to_llvm.h"
 #include "codegen/jit/machine.h"
 #include "codegen/jit/object_cache.h"
+#include "runtime/bf16.h"
 
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -117,14 +118,9 @@ Result<Objects> compileObjects(std::vector<KernelModule> &kernels, const Target 
   return objects;
 }
 
-/// f32 to bf16, to nearest even: what LLVM calls where a processor without bf16 moves one about,
-/// since it keeps it in f32 meanwhile.
-__bf16 truncateToBf16(float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000)
-    return std::bit_cast<__bf16>(static_cast<uint16_t>((bits >> 16) | 0x40));
-  return std::bit_cast<__bf16>(static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16));
-}
+/// What LLVM calls where a processor without bf16 moves one about, since it keeps it in f32
+/// meanwhile.
+__bf16 truncateToBf16(float value) { return std::bit_cast<__bf16>(runtime::toBf16(value)); }
 
 /// Gives the code the one function of a compiler's own library that it may call.
 llvm::Error defineLibrary(llvm::orc::LLJIT &jit) {
@@ -218,20 +214,11 @@ static Result<std::unique_ptr<llvm::Module>> linkKernels(mlir::ModuleOp loops, c
   return whole;
 }
 
-Result<std::string> llvmText(mlir::ModuleOp loops, const Target &target) {
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return machine.error();
-  llvm::LLVMContext context;
-  auto module = linkKernels(loops, target, **machine, context);
-  if (!module)
-    return module.error();
-  std::string text;
-  llvm::raw_string_ostream(text) << **module;
-  return text;
-}
-
-Result<std::string> assemblyText(mlir::ModuleOp loops, const Target &target) {
+/// What `print` makes of all kernels in one module, optimised.
+static Result<std::string> textOfKernels(
+    mlir::ModuleOp loops, const Target &target,
+    llvm::function_ref<bool(llvm::Module &, llvm::TargetMachine &, llvm::SmallVectorImpl<char> &)>
+        print) {
   auto machine = createTargetMachine(target);
   if (!machine)
     return machine.error();
@@ -240,9 +227,23 @@ Result<std::string> assemblyText(mlir::ModuleOp loops, const Target &target) {
   if (!module)
     return module.error();
   llvm::SmallString<0> text;
-  if (!emitFile(**module, **machine, text, llvm::CodeGenFileType::AssemblyFile))
+  if (!print(**module, **machine, text))
     return internalError("llvm printed no assembly");
   return std::string(text);
+}
+
+Result<std::string> llvmText(mlir::ModuleOp loops, const Target &target) {
+  return textOfKernels(loops, target, [](llvm::Module &module, llvm::TargetMachine &, auto &text) {
+    llvm::raw_svector_ostream(text) << module;
+    return true;
+  });
+}
+
+Result<std::string> assemblyText(mlir::ModuleOp loops, const Target &target) {
+  return textOfKernels(
+      loops, target, [](llvm::Module &module, llvm::TargetMachine &machine, auto &text) {
+        return emitFile(module, machine, text, llvm::CodeGenFileType::AssemblyFile);
+      });
 }
 
 } // namespace heddle::codegen

@@ -1,6 +1,9 @@
 // Target machines.
 #include "codegen/jit/machine.h"
 
+#include "runtime/cpu.h"
+
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
@@ -17,35 +20,17 @@ static std::pair<const char *, const char *> processorOf(const Target &target) {
   return {"x86-64-v4", target.bf16Dot ? "+avx512bf16" : ""};
 }
 
-static bool runsHere(const Target &target) {
-  const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  auto all = [&](std::initializer_list<const char *> names) {
-    return llvm::all_of(names, [&](const char *name) { return features.lookup(name); });
-  };
-  if (!all({"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}))
-    return false;
-  if (target.avx512 && !all({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}))
-    return false;
-  return !target.bf16Dot || features.lookup("avx512bf16");
-}
-
-Result<Target> hostTarget() {
-  for (const Target &target : llvm::reverse(targets))
-    if (runsHere(target))
-      return target;
-  return dataError("this processor lacks avx2 and fma, which heddle needs");
-}
-
 Result<Target> selectTarget(llvm::StringRef name) {
-  if (name == "native")
-    return hostTarget();
-  std::optional<Target> target = findTarget(name);
-  if (!target)
-    return usageError("unknown isa '" + name.str() +
-                      "'; known are avx2, avx512, avx512_bf16 and native");
-  if (!runsHere(*target))
+  std::optional<runtime::Isa> best = runtime::bestIsa();
+  if (!best)
+    return dataError("this processor lacks avx2 and fma, which heddle needs");
+  std::optional<runtime::Isa> isa = name == "native" ? best : runtime::findIsa(name);
+  if (!isa)
+    return usageError("unknown isa '" + name.str() + "'; known are " +
+                      llvm::join(runtime::isaNames(), ", ") + " and native");
+  if (*isa > *best)
     return dataError("this processor cannot run " + name.str() + "; native chooses what it can");
-  return *target;
+  return *findTarget(runtime::isaName(*isa));
 }
 
 Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const Target &target) {

@@ -10,14 +10,11 @@
 
 namespace heddle::codegen {
 
-/// The best target this processor can run.
-Result<Target> hostTarget();
-
 /// The target called `name` (`native` is the best one); an error where it is unknown or this
 /// processor lacks it.
 Result<Target> selectTarget(llvm::StringRef name);
 
-/// A target machine that uses the features of `target` and no others, tuned for this processor.
+/// A target machine that uses the features of `target` and no others.
 Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const Target &target);
 
 } // namespace heddle::codegen

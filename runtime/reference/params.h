@@ -39,21 +39,4 @@ private:
   std::map<std::string, Tensor64, std::less<>> tensors;
 };
 
-/// Weights that lie in memory row-major, as f32 or bf16, and outlive this: a mapped file, say.
-class MemoryParams : public ParamSource {
-public:
-  struct Weight {
-    ElementType type = ElementType::f32;
-    Shape shape;
-    const void *data = nullptr;
-  };
-
-  void add(std::string name, Weight weight) { weights[std::move(name)] = std::move(weight); }
-
-  Result<Matrix> open(std::string_view name, ElementType type, const Shape &shape) override;
-
-private:
-  std::map<std::string, Weight, std::less<>> weights;
-};
-
 } // namespace heddle::runtime::reference
