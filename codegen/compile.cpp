@@ -34,24 +34,6 @@ static Result<runtime::Program> readOnly(ModuleOp loops, const NativeCode &code)
                      [&](llvm::StringRef symbol) { return code.kernel(symbol); });
 }
 
-namespace {
-/// Two modules' code as one.
-class BothCode : public NativeCode {
-public:
-  BothCode(std::unique_ptr<NativeCode> first, std::unique_ptr<NativeCode> second)
-      : first(std::move(first)), second(std::move(second)) {}
-  runtime::Kernel kernel(llvm::StringRef symbol) const override {
-    runtime::Kernel found = first->kernel(symbol);
-    return found ? found : second->kernel(symbol);
-  }
-  size_t size() const override { return first->size() + second->size(); }
-  size_t compiled() const override { return first->compiled() + second->compiled(); }
-
-private:
-  std::unique_ptr<NativeCode> first, second;
-};
-} // namespace
-
 Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Target &target,
                                    unsigned threads, const std::string &cacheFolder) {
   std::optional<ObjectCache> cache;
@@ -74,8 +56,8 @@ Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Targ
   auto decodeProgram = readOnly(decode, **decodeCode);
   if (!decodeProgram)
     return decodeProgram.error();
-  return CompiledModel{std::make_shared<BothCode>(std::move(*prefillCode), std::move(*decodeCode)),
-                       std::move(*prefillProgram), std::move(*decodeProgram)};
+  return CompiledModel{std::move(*prefillCode), std::move(*decodeCode), std::move(*prefillProgram),
+                       std::move(*decodeProgram)};
 }
 
 } // namespace heddle::codegen

@@ -26,9 +26,9 @@ void addPlanPasses(mlir::OpPassManager &passes);
 /// From level planned to level loops.
 void addLoopPasses(mlir::OpPassManager &passes);
 
-/// Both programs of a model and the code they call.
+/// Both programs of a model and the code each of them calls.
 struct CompiledModel {
-  std::shared_ptr<NativeCode> code;
+  std::shared_ptr<const NativeCode> prefillCode, decodeCode;
   runtime::Program prefill;
   runtime::Program decode;
 };

@@ -29,6 +29,7 @@ struct OperationInfo {
 struct Explanation {
   std::vector<FusionEvent> events;
   std::vector<OperationInfo> operations; ///< of level fused, in order
+  std::vector<std::string> fusions;      ///< the names of those that were on
 };
 
 /// Fuses a graph as `compile` would and says what happened. Errors: as for `show`; a text that is

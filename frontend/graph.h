@@ -192,6 +192,8 @@ public:
   Graph &operator=(Graph &&) noexcept;
   ~Graph();
 
+  const std::string &name() const;
+
   /// A batch of token ids. A model may have several, told apart by `name`: "source", "target".
   Tokens tokens(std::string_view name = "", Where where = Where::current());
 

@@ -112,11 +112,9 @@ Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &option
 }
 
 Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options) {
-  return withWeights({.name = "the program's model",
-                      .source = graph,
-                      .weights = nullptr,
-                      .checkpoint = std::nullopt},
-                     options);
+  return withWeights(
+      {.name = graph.name(), .source = graph, .weights = nullptr, .checkpoint = std::nullopt},
+      options);
 }
 
 Result<FoundTokenizer> loadTokenizer(const LoadedModel &model, const std::string &path,

@@ -49,14 +49,15 @@ struct Progress {
 };
 
 struct CompileOptions {
-  /// Fusions to make: `all`, `none`, `NAME,...` or `all,-NAME,...`.
-  std::string fuse = "all";
-  /// Type of the weights of products, of embedding tables and of the cache; none: as the graph
-  /// says. Text of level planned or loops keeps its types.
+  /// Fusions to make: `all`, `none`, `NAME,...` or `all,-NAME,...`; none said: all. An error for
+  /// text that is fused already.
+  std::optional<std::string> fuse = std::nullopt;
+  /// Type of the weights of products, of embedding tables and of the cache; none said: as the graph
+  /// says. An error for text of level planned or loops.
   std::optional<ElementType> dtype = std::nullopt;
   /// Instructions to use: `avx2`, `avx512`, `avx512_bf16`, or `native`, the best this processor
-  /// has.
-  std::string isa = "native";
+  /// has; none said: native. An error for text of level planned or loops.
+  std::optional<std::string> isa = std::nullopt;
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;
   std::function<void(const Progress &)> progress = {};
@@ -121,6 +122,10 @@ private:
   explicit Model(std::shared_ptr<const detail::ModelState> state) : state(std::move(state)) {}
   std::shared_ptr<const detail::ModelState> state;
 };
+
+/// What the source alone says of the model: its name, words, vocabulary and context, whether it has
+/// a cache. Compiles nothing. Errors: as for `show`.
+Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options = {});
 
 /// Compiles a model and binds its weights. One compilation serves calls of every length. Errors: as
 /// for `show`, and those of the weights: a parameter that is missing or of another shape.

@@ -13,7 +13,7 @@ struct ModelState {
   int64_t longest = 0;     ///< positions beyond which a table of positions ends; 0: no such table
   std::string notSessions; ///< why sessions cannot drive it; empty where they can
 
-  std::shared_ptr<const void> code; ///< what the programs' kernels point into
+  std::vector<std::shared_ptr<const void>> code; ///< what the programs' kernels point into
   std::shared_ptr<runtime::WeightStore> weights;
   std::shared_ptr<const runtime::ProgramSet> programs;
 

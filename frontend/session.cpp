@@ -1,5 +1,6 @@
 // Models and sessions, on top of the runtime's executor.
 #include "frontend/model_state.h"
+#include "runtime/text.h"
 
 #include <algorithm>
 
@@ -108,7 +109,7 @@ Status SessionState::check(std::span<const Prompt> prompts) const {
       return usageError("needs at least one token");
     int64_t past = cache ? length(prompt.slot) : 0;
     if (int64_t(prompt.ids.size()) > context - past)
-      return usageError(std::to_string(prompt.ids.size()) + " tokens after " +
+      return usageError(counted(int64_t(prompt.ids.size()), "token") + " after " +
                         std::to_string(past) + " do not fit into a context of " +
                         std::to_string(context));
     for (int32_t id : prompt.ids)

@@ -1,5 +1,7 @@
 #include "runtime/cache.h"
 
+#include "runtime/text.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -60,8 +62,8 @@ Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t 
       saturatingMul(saturatingAdd(cache.keyLayerBytes, cache.valueLayerBytes), shape.layers);
   Result<Region> region =
       Region::allocate(bytes, Region::Pages::small,
-                       fmt::format("a KV cache for {} sequence{} of {} positions", slots,
-                                   slots == 1 ? "" : "s", context));
+                       fmt::format("a KV cache for {} of {}", counted(slots, "sequence"),
+                                   counted(context, "position")));
   if (!region)
     return region.error();
   cache.region = std::move(*region);
@@ -87,10 +89,8 @@ Status KvCache::append(std::span<const Piece> pieces, std::vector<Sequence> &seq
       return usageError(fmt::format("slot {} of a KV cache that has {}", piece.slot, slots()));
     int64_t held = length(piece.slot);
     if (piece.tokens < 0 || piece.tokens > limit - held)
-      return dataError(
-          fmt::format("{} tokens do not fit into the context of {} positions, of which "
-                      "{} are taken",
-                      piece.tokens, limit, held));
+      return dataError(fmt::format("{} after {} do not fit into a context of {}",
+                                   counted(piece.tokens, "token"), held, limit));
     if (start > std::numeric_limits<int32_t>::max() - piece.tokens)
       return usageError("a call of more than 2^31 tokens");
     sequences.push_back({static_cast<int32_t>(start), static_cast<int32_t>(piece.tokens),

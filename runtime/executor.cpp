@@ -180,6 +180,7 @@ Status Executor::run(const Call &call) {
   totals.flops = saturatingAdd(totals.flops, plan.cost().flops);
   totals.bytes = saturatingAdd(totals.bytes, plan.cost().bytes);
   totals.attentionBytes = saturatingAdd(totals.attentionBytes, plan.cost().attentionBytes);
+  totals.arenaBytes = std::max(totals.arenaBytes, plan.cost().arenaBytes);
   mostArena = std::max(mostArena, plan.bytes());
   mostSlots = std::max(mostSlots, plan.slotBytes());
   return {};

@@ -61,8 +61,6 @@ public:
   /// alone.
   int64_t arenaBytes() const { return mostArena; }
   int64_t activationBytes() const { return mostSlots; }
-  /// What the arena needed in the last run.
-  int64_t lastArenaBytes() const { return last->bytes(); }
 
   /// Measures each step from now on, or no longer. Starting anew forgets what was measured.
   void profile(bool on);

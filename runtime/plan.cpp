@@ -249,6 +249,7 @@ Status Plan::placeBuffers(uint64_t changed, bool everything) {
   stride = roundUp(stride, scratchAlignment);
   moveTo(scratchOffset, roundUp(offset, scratchAlignment));
   total = saturatingAdd(scratchOffset, saturatingMul(stride, workers));
+  modelled.arenaBytes = total;
   return total == largest ? Status(tooLarge()) : Status();
 }
 

@@ -33,6 +33,7 @@ struct Cost {
   int64_t flops = 0;
   int64_t bytes = 0;
   int64_t attentionBytes = 0; ///< of scores kept in the arena
+  int64_t arenaBytes = 0;     ///< of several calls: the most any of them needs
 };
 
 /// A step ready to run.

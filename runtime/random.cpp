@@ -27,10 +27,9 @@ Spread Spread::ofProduct(int64_t inputs) {
 }
 
 Spread Spread::guess(std::string_view name, std::span<const int64_t> shape) {
-  auto named = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (shape.size() < 2)
-    return named("bias") ? ofBias() : ofGain();
-  return ofProduct(named("embed") ? shape.back() : shape[shape.size() - 2]);
+    return name.find("bias") != std::string_view::npos ? ofBias() : ofGain();
+  return ofProduct(shape.back());
 }
 
 RandomValues::RandomValues(uint64_t seed, std::string_view name, Spread spread) : spread(spread) {

@@ -22,10 +22,9 @@ struct Spread {
   /// For biases: small.
   static Spread ofBias() { return {0, 0.1f}; }
 
-  /// A guess for a parameter nothing more is known of. Of one dimension: a bias if "bias" is in the
-  /// name, otherwise a gain. Of more: the weights `[..., K, N]` of a product over K terms; over N
-  /// if "embed" is in the name, for a table is looked up by rows, and as the head of a model it is
-  /// used transposed.
+  /// A guess for a parameter that no product is known to sum over. Of one dimension: a bias if
+  /// "bias" is in the name, otherwise a gain. Of more: a table that is looked up by rows, which are
+  /// of length 1.
   static Spread guess(std::string_view name, std::span<const int64_t> shape);
 };
 

@@ -124,6 +124,11 @@ Status WeightStore::add(std::string name, MappedParam param) {
   return {};
 }
 
+void WeightStore::setSpread(std::string name, Spread spread) {
+  std::lock_guard lock(mutex);
+  spreads.try_emplace(std::move(name), spread);
+}
+
 const MappedParam *WeightStore::find(const std::string &name) const {
   auto place = mapped.find(name);
   return place == mapped.end() ? nullptr : &place->second;
@@ -162,6 +167,7 @@ Result<ParamReader> WeightStore::reader(const std::string &name, ElementType typ
                                         std::span<const int64_t> shape) const {
   if (!isFloat(type))
     return internalError(fmt::format("parameter {} is read as numbers", name));
+  std::lock_guard lock(mutex);
   auto found = source(name, type, shape);
   if (!found)
     return found.error();

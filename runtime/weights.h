@@ -71,8 +71,9 @@ public:
   /// Parameters without memory of their own are made up from `seed` from now on.
   void makeUp(uint64_t seed) { madeUpSeed = seed; }
 
-  /// What the made-up values of `name` are like, instead of `Spread::guess`.
-  void setSpread(std::string name, Spread spread) { spreads[std::move(name)] = spread; }
+  /// What the made-up values of `name` are like, instead of `Spread::guess`; what is said first
+  /// holds.
+  void setSpread(std::string name, Spread spread);
 
   /// Whether memory was added under this name.
   const MappedParam *find(const std::string &name) const;
@@ -108,12 +109,12 @@ private:
   Status make(const ParamUse &use, void *out, ThreadPool &pool) const;
 
   std::map<std::string, MappedParam, std::less<>> mapped;
-  std::map<std::string, Spread, std::less<>> spreads;
   std::optional<uint64_t> madeUpSeed;
   std::string origin;
   std::vector<std::shared_ptr<const void>> owners;
 
   mutable std::mutex mutex; // guards what follows
+  std::map<std::string, Spread, std::less<>> spreads;
   std::map<Key, Prepared> prepared;
   std::vector<Region> regions;
 };

@@ -4,6 +4,7 @@
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/work.h"
+#include "runtime/text.h"
 
 #include "fmt/format.h"
 
@@ -228,30 +229,29 @@ static std::string versus(const Share &share, std::string_view unit) {
 std::string Bench::text() {
   using runtime::formatBytes;
   const ModelInfo &info = model.info();
-  int threads = session.executor().threads();
   std::string text =
       bold(source.name) +
-      fmt::format(": {}, {}, {} thread{}, {}medians of {}\n",
-                  info.dtype == ElementType::bf16 ? "bf16" : "f32", info.isa, threads,
-                  threads == 1 ? "" : "s",
-                  options.batch > 1 ? fmt::format("{} sequences, ", options.batch) : "",
-                  options.reps);
+      fmt::format(
+          ": {}, {}, {}, {}medians of {}\n", info.dtype == ElementType::bf16 ? "bf16" : "f32",
+          info.isa, counted(session.executor().threads(), "thread"),
+          options.batch > 1 ? fmt::format("{} sequences, ", options.batch) : "", options.reps);
   auto line = [&](const char *what, int64_t tokens, const Times &times, const Share &share,
                   const char *unit) {
-    text += fmt::format("  {:<8} {:>6} tokens {:>10.1f} tokens/s  spread {:>3.0f} %  {}\n", what,
-                        tokens, tokensPerSecond(static_cast<double>(tokens), times),
-                        times.spread() * 100, versus(share, unit));
+    text +=
+        fmt::format("  {:<8} {:>13} {:>10.1f} tokens/s  spread {:>3.0f} %  {}\n", what,
+                    counted(tokens, "token"), tokensPerSecond(static_cast<double>(tokens), times),
+                    times.spread() * 100, versus(share, unit));
   };
   for (const Prefill &prefill : prefills)
     line("prefill", prefill.tokens, prefill.times, share(prefill), "GFLOP/s");
   if (options.genTokens > 0)
     line("decode", options.genTokens, decodeTimes, decodeShare(), "GB/s");
-  text += fmt::format("  first token after {} tokens: {:.2f} ms\n", past(),
+  text += fmt::format("  first token after {}: {:.2f} ms\n", counted(past(), "token"),
                       prefills.front().times.median() * 1e3);
   text += fmt::format(
-      "  compiling: {:.0f} ms{}; {} kernels\n", coldSeconds * 1e3,
+      "  compiling: {:.0f} ms{}; {}\n", coldSeconds * 1e3,
       cachedSeconds ? fmt::format(", {:.0f} ms where code is kept", *cachedSeconds * 1e3) : "",
-      info.kernels);
+      counted(info.kernels, "kernel"));
   text += fmt::format("  memory: weights {}, KV cache {} ({} a token), activations {}, peak {}\n",
                       formatBytes(info.weightBytes), formatBytes(session.cacheBytes()),
                       formatBytes(work.cacheBytesPerToken), formatBytes(session.arenaBytes()),
@@ -338,9 +338,9 @@ static Status fitContext(BenchOptions &options, const std::string &asked, const 
   int64_t needed = std::max(std::ranges::max(options.promptTokens),
                             options.promptTokens.front() + options.genTokens);
   if (needed > context)
-    return usageError(fmt::format("--prompt-tokens, --gen-tokens: {} positions are needed, the "
+    return usageError(fmt::format("--prompt-tokens, --gen-tokens: {} needed, the "
                                   "model has a context of {}",
-                                  needed, context));
+                                  counted(needed, "position"), context));
   return {};
 }
 
@@ -374,6 +374,11 @@ int bench(const Invocation &invocation) {
   if (!model)
     return fail(model.error());
   CompileOptions compiling = parser.common.compileOptions();
+  auto info = inspect(model->source, compiling);
+  if (!info)
+    return fail(info.error());
+  if (Status fits = fitContext(options, promptTokens, *info); !fits)
+    return fail(fits.error());
   auto work = countWork(model->source, compiling.dtype);
   if (!work)
     return fail(work.error());
@@ -389,8 +394,6 @@ int bench(const Invocation &invocation) {
   auto compiled = compile(model->source, compiling, model->weights);
   if (!compiled)
     return fail(compiled.error());
-  if (Status fits = fitContext(options, promptTokens, compiled->info()); !fits)
-    return fail(fits.error());
   int64_t context = std::max(std::ranges::max(options.promptTokens),
                              options.promptTokens.front() + options.genTokens);
   auto session = compiled->session(

@@ -42,8 +42,8 @@ static std::string helpText(const std::string &program, bool ownModel) {
     text += fmt::format("  {:<8} {:<6} {}\n", verb.name,
                         ownModel && verb.arguments == "MODEL" ? "" : verb.arguments, verb.summary);
   if (!ownModel)
-    text += "\nMODEL is a checkpoint, a file of graph text, or a built-in shape (heddle list "
-            "models).";
+    text += "\nMODEL is a checkpoint, a file of graph text, or a built-in shape (" + program +
+            " list models).";
   return text + "\n`" + program + " VERB --help` says what a verb takes.\n";
 }
 
@@ -75,17 +75,17 @@ Status print(std::string_view text) {
   return {};
 }
 
-/// What the user calls this program by.
+/// What the user calls this program by: as it was typed, but the tool by its launcher's name.
 static std::string programName(const Invocation &invocation) {
-  if (!invocation.graph || invocation.argc < 1)
-    return "heddle";
-  std::string_view path = invocation.argv[0];
-  return std::string(path.substr(path.rfind('/') + 1));
+  std::string_view path = invocation.argc > 0 ? invocation.argv[0] : "";
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.empty() || name == "heddle-tool" ? "heddle" : std::string(path);
 }
 
 static int dispatch(Invocation invocation) {
   std::string_view name = invocation.argc > 1 ? invocation.argv[1] : "";
-  std::string program = programName(invocation);
+  invocation.program = programName(invocation);
+  const std::string &program = invocation.program;
   std::string help = helpText(program, invocation.graph != nullptr);
   if (name == "--help" || name == "-h" || name == "help") {
     Status printed = print(help);

@@ -25,6 +25,7 @@ struct Invocation {
   int argc;
   char **argv;
   const Graph *graph = nullptr; ///< the model of a user's program; stands for MODEL
+  std::string program = {};     ///< what the user called it by, "./heddle"
 };
 
 // The verbs, each in a file of its own.

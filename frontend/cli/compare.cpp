@@ -8,7 +8,7 @@ namespace heddle::command {
 int compare(const Invocation &invocation) {
   Parser parser(invocation,
                 "Runs a model fused and unfused in turn, and with each fusion left out, "
-                "and measures both against fp64.");
+                "and measures the results against fp64.");
   parser.addModel();
   ComparisonOptions options;
   std::string json;
@@ -17,10 +17,17 @@ int compare(const Invocation &invocation) {
                    "length of the prompt (512, or what fits)");
   parser.addNumber("--error-tokens", options.errorTokens, 1, most,
                    "tokens of it to compare with fp64 (32 at most)");
+  std::string by;
+  parser.app()
+      .add_option("--by", by,
+                  "fusion: of each fusion left out too, time with its spread, costs and errors")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"fusion"}));
   parser.addNumber("--reps", options.reps, 1, 1000, "repetitions (5)");
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;
+  options.byFusion = by == "fusion";
   options.compile = parser.common.compileOptions();
   auto model = parser.load();
   if (!model)

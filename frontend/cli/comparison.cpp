@@ -29,7 +29,7 @@ public:
   Model model;
   std::optional<Session> session;
   std::optional<Repeated> prefill, decode;
-  Times prefillTimes, decodeTimes;
+  Measured measured;
   std::vector<int32_t> ids;
 
   Status feed(int64_t count) {
@@ -83,19 +83,24 @@ public:
   Comparing(const LoadedModel &model, const ComparisonOptions &options, ProgressLine &progress)
       : model(model), options(options), progress(progress) {}
 
+  Status chooseTokens();
   Status compileAll();
   Status measureTimes();
   Status measureCosts();
   Status measureErrors();
+  Status gather();
   Status measureOperations();
 
   Comparison result;
 
 private:
-  Status chooseTokens();
   Status measureVariant(Variant &variant, bool warmth);
-  Status costsOf(Variant &variant, Side &prefill, Side &decode);
-  Status errorsOf(Variant &variant, std::span<const double> expected, Side &prefill, Side &decode);
+  static Status errorsOf(Variant &variant, std::span<const int32_t> ids,
+                         std::span<const double> expected);
+  /// The variants of which all is told.
+  std::span<const std::unique_ptr<Variant>> detailed() const {
+    return std::span(variants).first(options.byFusion ? variants.size() : 2);
+  }
   Result<std::map<std::string, double>> profileOf(Variant &variant);
 
   const LoadedModel &model;
@@ -107,13 +112,15 @@ private:
 };
 
 Status Comparing::chooseTokens() {
-  const ModelInfo &info = result.info;
-  int64_t most = info.context ? info.context - decoded : usualPrompt;
+  auto info = inspect(model.source, options.compile);
+  if (!info)
+    return info.error();
+  int64_t most = info->context ? info->context - decoded : usualPrompt;
   result.tokens = options.promptTokens ? options.promptTokens : std::min(usualPrompt, most);
-  if (result.tokens < 1 || (info.context && result.tokens > most))
+  if (result.tokens < 1 || (info->context && result.tokens > most))
     return usageError(fmt::format("--prompt-tokens: {} and {} that are decoded do not fit into the "
                                   "model's context of {}",
-                                  result.tokens, decoded, info.context));
+                                  result.tokens, decoded, info->context));
   result.errorTokens =
       options.errorTokens ? options.errorTokens : std::min(result.tokens, usualErrors);
   if (result.errorTokens > result.tokens)
@@ -127,14 +134,15 @@ Status Comparing::compileAll() {
   if (!explained)
     return explained.error();
   explanation = std::move(*explained);
-  std::vector<std::string> sets = {options.compile.fuse, "none"};
+  const std::string asked = options.compile.fuse.value_or("all");
+  std::vector<std::string> sets = {asked, "none"};
   for (const CatalogEntry &fusion : listFusions()) {
-    FusionEffect effect{.name = fusion.name, .fired = 0, .without = {}};
+    FusionEffect effect{.name = fusion.name};
     for (const FusionEvent &event : explanation.events)
       effect.fired += event.fired && event.fusion == fusion.name;
     if (effect.fired > 0 && options.eachFusion) {
       leftOut.push_back(result.fusions.size());
-      sets.push_back(options.compile.fuse + ",-" + fusion.name);
+      sets.push_back(asked + ",-" + fusion.name);
     }
     result.fusions.push_back(std::move(effect));
   }
@@ -145,8 +153,6 @@ Status Comparing::compileAll() {
     variants.push_back(std::move(*variant));
   }
   result.info = variants.front()->model.info();
-  if (Status chosen = chooseTokens(); !chosen)
-    return chosen;
   for (auto &variant : variants)
     if (Status started = variant->start(result.tokens, options.compile.threads); !started)
       return started;
@@ -162,8 +168,8 @@ Status Comparing::measureVariant(Variant &variant, bool warmth) {
   if (!decode)
     return decode.error();
   if (!warmth) {
-    variant.prefillTimes.add(*prefill);
-    variant.decodeTimes.add(*decode / static_cast<double>(decoded));
+    variant.measured.prefill.times.add(*prefill);
+    variant.measured.decode.times.add(*decode / static_cast<double>(decoded));
   }
   return {};
 }
@@ -178,36 +184,18 @@ Status Comparing::measureTimes() {
       if (Status status = measureVariant(*variants[i], round == 0); !status)
         return status;
     }
-  result.prefill.fused.times = variants[0]->prefillTimes;
-  result.prefill.unfused.times = variants[1]->prefillTimes;
-  result.decode.fused.times = variants[0]->decodeTimes;
-  result.decode.unfused.times = variants[1]->decodeTimes;
-  for (size_t i = 0; i < leftOut.size(); ++i)
-    result.fusions[leftOut[i]].without = variants[i + 2]->prefillTimes;
-  return {};
-}
-
-static void noteCosts(const runtime::Executor &executor, Side &side) {
-  side.bytesMoved = executor.lastCost().bytes;
-  side.attentionBytes = executor.lastCost().attentionBytes;
-  side.phases = executor.lastCost().phases;
-  side.arenaBytes = executor.lastArenaBytes();
-}
-
-Status Comparing::costsOf(Variant &variant, Side &prefill, Side &decode) {
-  if (Status fed = variant.feed(result.tokens); !fed)
-    return fed;
-  noteCosts(variant.session->executor(), prefill);
-  if (auto logits = variant.session->step(variant.ids.front()); !logits)
-    return logits.error();
-  noteCosts(variant.session->executor(), decode);
   return {};
 }
 
 Status Comparing::measureCosts() {
-  if (Status status = costsOf(*variants[0], result.prefill.fused, result.decode.fused); !status)
-    return status;
-  return costsOf(*variants[1], result.prefill.unfused, result.decode.unfused);
+  for (const auto &variant : detailed()) {
+    auto costs = costsOf(*variant->session, variant->ids);
+    if (!costs)
+      return costs.error();
+    variant->measured.prefill.cost = costs->prefill;
+    variant->measured.decode.cost = costs->decode.value_or(ModelledCost{});
+  }
+  return {};
 }
 
 static void noteError(std::span<const float> found, std::span<const double> expected, Side &side) {
@@ -216,15 +204,15 @@ static void noteError(std::span<const float> found, std::span<const double> expe
   side.rmsError = error.rms;
 }
 
-Status Comparing::errorsOf(Variant &variant, std::span<const double> expected, Side &prefill,
-                           Side &decode) {
-  auto ids = std::span(variant.ids).first(static_cast<size_t>(result.errorTokens));
+/// In one prefill, then token by token.
+Status Comparing::errorsOf(Variant &variant, std::span<const int32_t> ids,
+                           std::span<const double> expected) {
   Session &session = *variant.session;
   session.reset();
   auto logits = session.prefill(ids, LogitsOf::all);
   if (!logits)
     return logits.error();
-  noteError(logits->values, expected, prefill);
+  noteError(logits->values, expected, variant.measured.prefill);
   session.reset();
   std::vector<float> found;
   for (int32_t id : ids) {
@@ -233,7 +221,7 @@ Status Comparing::errorsOf(Variant &variant, std::span<const double> expected, S
       return logits.error();
     found.insert(found.end(), logits->values.begin(), logits->values.end());
   }
-  noteError(found, expected, decode);
+  noteError(found, expected, variant.measured.decode);
   return {};
 }
 
@@ -242,14 +230,24 @@ Status Comparing::measureErrors() {
   auto oracle = Oracle::create(model.source, model.weights, options.compile.dtype);
   if (!oracle)
     return oracle.error();
-  auto expected = oracle->prefill(
-      std::span(variants[0]->ids).first(static_cast<size_t>(result.errorTokens)), LogitsOf::all);
+  auto ids = std::span(variants[0]->ids).first(static_cast<size_t>(result.errorTokens));
+  auto expected = oracle->prefill(ids, LogitsOf::all);
   if (!expected)
     return expected.error();
-  if (Status status = errorsOf(*variants[0], *expected, result.prefill.fused, result.decode.fused);
-      !status)
-    return status;
-  return errorsOf(*variants[1], *expected, result.prefill.unfused, result.decode.unfused);
+  for (const auto &variant : detailed())
+    if (Status status = errorsOf(*variant, ids, *expected); !status)
+      return status;
+  return {};
+}
+
+Status Comparing::gather() {
+  result.byFusion = options.byFusion;
+  const Measured &fused = variants[0]->measured, &unfused = variants[1]->measured;
+  result.prefill = {fused.prefill, unfused.prefill};
+  result.decode = {fused.decode, unfused.decode};
+  for (size_t i = 0; i < leftOut.size(); ++i)
+    result.fusions[leftOut[i]].without = variants[i + 2]->measured;
+  return {};
 }
 
 /// Milliseconds of a prefill for each id.
@@ -302,8 +300,9 @@ Status Comparing::measureOperations() {
 Result<Comparison> compareFusion(const LoadedModel &model, const ComparisonOptions &options,
                                  ProgressLine &progress) {
   Comparing comparing(model, options, progress);
-  for (auto stage : {&Comparing::compileAll, &Comparing::measureTimes, &Comparing::measureCosts,
-                     &Comparing::measureErrors, &Comparing::measureOperations})
+  for (auto stage : {&Comparing::chooseTokens, &Comparing::compileAll, &Comparing::measureTimes,
+                     &Comparing::measureCosts, &Comparing::measureErrors, &Comparing::gather,
+                     &Comparing::measureOperations})
     if (Status status = (comparing.*stage)(); !status)
       return status.error();
   progress.clear();

@@ -3,8 +3,10 @@
 
 #include "frontend/cli/measure.h"
 #include "frontend/cli/terminal.h"
+#include "frontend/costs.h"
 #include "frontend/load.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +17,14 @@ struct ComparisonOptions {
   int64_t promptTokens = 0; ///< 0: as many as are usual and fit
   int64_t errorTokens = 0;  ///< 0: at most 32
   int64_t reps = 5;
-  bool eachFusion = true; ///< also measure each fusion left out
+  bool eachFusion = true; ///< also time the model with each fusion left out
+  bool byFusion = false;  ///< and tell of each of these all that is told of the whole
 };
 
 /// One program, in one phase.
 struct Side {
   Times times; ///< of a prefill; of decoding one token
-  int64_t bytesMoved = 0, arenaBytes = 0, attentionBytes = 0, phases = 0; ///< by the model of it
+  ModelledCost cost;
   double maxError = 0, rmsError = 0; ///< of logits, against fp64; the latter relative to their rms
 };
 
@@ -30,11 +33,17 @@ struct PhaseComparison {
   double speedup() const { return unfused.times.median() / fused.times.median(); }
 };
 
+/// A program of one choice of fusions, in both phases.
+struct Measured {
+  Side prefill, decode;
+};
+
 /// What one fusion is worth: the model with all the others.
 struct FusionEffect {
   std::string name;
   int64_t fired = 0;
-  Times without; ///< of a prefill; none where it never fired
+  /// None where it never fired; of costs and errors only with `byFusion`.
+  std::optional<Measured> without = std::nullopt;
 };
 
 /// Where the time of a prefill goes: an operation of the fused graph, and all it was made of.
@@ -47,6 +56,7 @@ struct Comparison {
   ModelInfo info;
   int threads = 0;
   int64_t tokens = 0, errorTokens = 0;
+  bool byFusion = false;
   PhaseComparison prefill, decode;
   std::vector<FusionEffect> fusions;
   std::vector<OperationTime> operations;

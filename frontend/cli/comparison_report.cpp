@@ -1,9 +1,11 @@
 #include "frontend/cli/comparison_report.h"
 
+#include "frontend/cli/layers.h"
+#include "runtime/text.h"
+
 #include "fmt/format.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace heddle::command {
 
@@ -26,22 +28,23 @@ static std::string line(std::string_view what, const std::string &fused, const s
 
 static std::string phaseText(std::string_view what, const PhaseComparison &phase) {
   const Side &fused = phase.fused, &unfused = phase.unfused;
-  auto bytes = [&](const char *name, int64_t Side::*member) {
-    return line(name, formatBytes(fused.*member), formatBytes(unfused.*member));
+  auto bytes = [&](const char *name, int64_t ModelledCost::*member) {
+    return line(name, formatBytes(fused.cost.*member), formatBytes(unfused.cost.*member));
   };
   std::string text = line(what, ms(fused.times), ms(unfused.times),
                           green(speedupText(fused.times, unfused.times)));
-  text += line("  phases", fmt::format("{}", fused.phases), fmt::format("{}", unfused.phases));
-  text += bytes("  bytes moved", &Side::bytesMoved);
-  text += bytes("  activations", &Side::arenaBytes);
-  text += bytes("  scores in memory", &Side::attentionBytes);
+  text += line("  phases", fmt::format("{}", fused.cost.phases),
+               fmt::format("{}", unfused.cost.phases));
+  text += bytes("  bytes moved", &ModelledCost::bytesMoved);
+  text += bytes("  activations", &ModelledCost::arenaBytes);
+  text += bytes("  scores in memory", &ModelledCost::attentionBytes);
   return text + line("  error against fp64", fmt::format("{:.1e}", fused.rmsError),
                      fmt::format("{:.1e}", unfused.rmsError), dim("rms(error) / rms(logits)"));
 }
 
 std::string sidesText(const Comparison &comparison) {
   std::string text = dim(line("", "fused", "unfused"));
-  text += phaseText(fmt::format("prefill, {} tokens", comparison.tokens), comparison.prefill);
+  text += phaseText("prefill, " + counted(comparison.tokens, "token"), comparison.prefill);
   return text + phaseText("decode, one token", comparison.decode);
 }
 
@@ -53,35 +56,45 @@ static std::string fusionsText(const Comparison &comparison) {
       continue;
     }
     text += fmt::format("  {:<20} fired {:>4} times {:>12}   worth {}\n", effect.name, effect.fired,
-                        ms(effect.without),
-                        speedupText(comparison.prefill.fused.times, effect.without));
+                        ms(effect.without->prefill.times),
+                        speedupText(comparison.prefill.fused.times, effect.without->prefill.times));
   }
   return text;
 }
 
-/// The same operation of every layer as one: "layers.7.query" is "layers.*.query".
-static std::string withoutIndex(const std::string &id) {
-  std::string text;
-  for (size_t i = 0; i < id.size(); ++i) {
-    bool begins = i > 0 && id[i - 1] == '.' && std::isdigit(static_cast<unsigned char>(id[i]));
-    if (!begins) {
-      text += id[i];
-      continue;
-    }
-    size_t end = i;
-    while (end < id.size() && std::isdigit(static_cast<unsigned char>(id[end])))
-      ++end;
-    bool whole = end == id.size() || id[end] == '.';
-    text += whole ? "*" : id.substr(i, end - i);
-    i = end - 1;
-  }
+/// A row of the table by fusion: one program, in one phase.
+static std::string row(const std::string &name, const Side &side, const Side &all) {
+  std::string worth = &side == &all ? "" : speedupText(all.times, side.times);
+  return fmt::format("  {:<25} {:>12} {:>4.0f} %  {:>7} {:>9} {:>9}  {:.1e}  {:.1e}  {}\n", name,
+                     ms(side.times), side.times.spread() * 100, side.cost.phases,
+                     formatBytes(side.cost.bytesMoved), formatBytes(side.cost.arenaBytes),
+                     side.maxError, side.rmsError, worth);
+}
+
+static std::string tableText(const std::string &title, const Comparison &comparison,
+                             const PhaseComparison &phase, Side Measured::*member) {
+  std::string text = bold(title) + "\n" +
+                     dim(fmt::format("  {:<25} {:>12} {:>6}  {:>7} {:>9} {:>9}  {:<7}  {:<7}  {}\n",
+                                     "fusions", "median", "spread", "phases", "moved", "arena",
+                                     "max err", "rms err", "all against it"));
+  text += row("all", phase.fused, phase.fused) + row("none", phase.unfused, phase.fused);
+  for (const FusionEffect &effect : comparison.fusions)
+    text += effect.without ? row("without " + effect.name, (*effect.without).*member, phase.fused)
+                           : fmt::format("  {:<25} did not fire\n", "without " + effect.name);
   return text;
+}
+
+static std::string byFusionText(const Comparison &comparison) {
+  return tableText("prefill, " + counted(comparison.tokens, "token"), comparison,
+                   comparison.prefill, &Measured::prefill) +
+         "\n" + tableText("decode, one token", comparison, comparison.decode, &Measured::decode);
 }
 
 static std::string operationsText(const Comparison &comparison) {
   std::vector<OperationTime> sums;
   for (const OperationTime &time : comparison.operations) {
-    std::string id = withoutIndex(time.id);
+    auto layer = layerOf(time.id);
+    std::string id = layer ? ofAnyLayer(time.id, *layer) : time.id;
     auto sum = std::ranges::find(sums, id, &OperationTime::id);
     if (sum == sums.end()) {
       sums.push_back(time);
@@ -103,12 +116,13 @@ static std::string operationsText(const Comparison &comparison) {
 
 std::string comparisonText(const Comparison &comparison, const std::string &title, int64_t reps) {
   std::string text =
-      bold(title) + fmt::format(": {}, {}, {} thread{}, fusions {}; medians of {}, errors over {} "
-                                "tokens\n\n",
+      bold(title) + fmt::format(": {}, {}, {}, fusions {}; medians of {}, errors over {}\n\n",
                                 comparison.info.dtype == ElementType::bf16 ? "bf16" : "f32",
-                                comparison.info.isa, comparison.threads,
-                                comparison.threads == 1 ? "" : "s", comparison.info.fuse, reps,
-                                comparison.errorTokens);
+                                comparison.info.isa, counted(comparison.threads, "thread"),
+                                comparison.info.fuse, reps,
+                                counted(comparison.errorTokens, "token"));
+  if (comparison.byFusion)
+    return text + byFusionText(comparison);
   return text + sidesText(comparison) + fusionsText(comparison) + operationsText(comparison);
 }
 
@@ -118,10 +132,10 @@ std::string comparisonText(const Comparison &comparison, const std::string &titl
 static Json sideJson(const Side &side) {
   return Json::object({{"ms", side.times.median() * 1e3},
                        {"spread", side.times.spread()},
-                       {"bytes_moved", side.bytesMoved},
-                       {"arena_bytes", side.arenaBytes},
-                       {"attention_bytes", side.attentionBytes},
-                       {"phases", side.phases},
+                       {"bytes_moved", side.cost.bytesMoved},
+                       {"arena_bytes", side.cost.arenaBytes},
+                       {"attention_bytes", side.cost.attentionBytes},
+                       {"phases", side.cost.phases},
                        {"max_error", side.maxError},
                        {"rms_error", side.rmsError}});
 }
@@ -138,13 +152,18 @@ Json comparisonJson(const Comparison &comparison) {
   const Times &all = comparison.prefill.fused.times;
   std::vector<Json> fusions, operations;
   for (const FusionEffect &effect : comparison.fusions) {
-    const Times &without = effect.fired ? effect.without : all;
-    fusions.push_back(
-        Json::object({{"name", effect.name},
-                      {"fired", effect.fired},
-                      {"ms_without", without.median() * 1e3},
-                      {"speedup", without.median() / all.median()},
-                      {"within_noise", effect.fired == 0 || withinNoise(all, without)}}));
+    const Times &without = effect.without ? effect.without->prefill.times : all;
+    std::vector<Json::Member> members = {
+        {"name", effect.name},
+        {"fired", effect.fired},
+        {"ms_without", without.median() * 1e3},
+        {"speedup", without.median() / all.median()},
+        {"within_noise", !effect.without || withinNoise(all, without)}};
+    if (comparison.byFusion && effect.without) {
+      members.emplace_back("prefill_without", sideJson(effect.without->prefill));
+      members.emplace_back("decode_without", sideJson(effect.without->decode));
+    }
+    fusions.push_back(Json::object(members));
   }
   for (const OperationTime &time : comparison.operations)
     operations.push_back(Json::object({{"id", time.id},

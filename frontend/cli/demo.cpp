@@ -7,10 +7,12 @@
 #include "frontend/explain.h"
 #include "frontend/models/llama.h"
 #include "frontend/work.h"
+#include "runtime/text.h"
 
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <array>
 
 namespace heddle::command {
 
@@ -31,7 +33,8 @@ constexpr std::string_view source =
 /// The steps of the tour, each a piece of text.
 class Demo {
 public:
-  Demo(LoadedModel model, const CommonOptions &common) : model(std::move(model)), common(common) {}
+  Demo(LoadedModel model, const CommonOptions &common, std::string program)
+      : model(std::move(model)), common(common), program(std::move(program)) {}
 
   Status describe();
   Status graph();
@@ -47,6 +50,7 @@ private:
 
   LoadedModel model;
   const CommonOptions &common;
+  const std::string program;
   int step = 0;
 };
 
@@ -98,8 +102,8 @@ Status Demo::graph() {
   }
   return heading("Its graph", "Every operation takes tensors and gives a tensor; `?` is the number "
                               "of tokens, which each call decides.\nThe attention of the first "
-                              "layer (heddle show prints it all):\n\n" +
-                                  dim(excerpt));
+                              "layer (" +
+                                  program + " show prints it all):\n\n" + dim(excerpt));
 }
 
 static std::string withoutPrefix(const std::string &id, std::string_view prefix) {
@@ -157,12 +161,11 @@ Status Demo::compileAndRun() {
       fmt::format("{:.0f} ms from the graph to {} kernels of machine code for {}, written for this "
                   "model: one\ncompilation for prompts of any length. {} of weights made up from a "
                   "seed, so the model has nothing to say,\nbut says it at {:.0f} tokens a second "
-                  "({} thread{}):\n\n{}\n",
+                  "({}):\n\n{}\n",
                   (info.lowerSeconds + info.codeSeconds) * 1e3, info.kernels, info.isa,
                   runtime::formatBytes(info.weightBytes),
                   static_cast<double>(generated->ids.size()) / seconds,
-                  session->executor().threads(), session->executor().threads() == 1 ? "" : "s",
-                  dim(" " + ids)));
+                  counted(session->executor().threads(), "thread"), dim(" " + ids)));
 }
 
 Status Demo::compare() {
@@ -186,16 +189,17 @@ Status Demo::compare() {
 }
 
 Status Demo::end() {
-  return heading("What to do next",
-                 "  heddle run MODEL.bin --prompt \"Once upon a time\"   with the weights of a "
-                 "llama2.c checkpoint\n"
-                 "  heddle show tiny --emit fused                      fused, planned, loops, llvm "
-                 "or asm\n"
-                 "  heddle compare llama-110m                          what each fusion is worth\n"
-                 "  heddle bench llama-1b --dtype bf16                 against the limits of this "
-                 "machine\n"
-                 "  heddle list models                                 models, passes, ops, "
-                 "kernels\n");
+  static constexpr std::array<const char *, 2> rows[] = {
+      {"run MODEL.bin --prompt \"Once upon a time\"", "with the weights of a llama2.c checkpoint"},
+      {"show tiny --emit fused", "fused, planned, loops, llvm or asm"},
+      {"explain llama-1b", "what was fused, what was not, and why"},
+      {"compare llama-110m", "what each fusion is worth"},
+      {"bench llama-1b --dtype bf16", "against the limits of this machine"},
+      {"list models", "models, passes, ops, kernels"}};
+  std::string text;
+  for (const auto &[arguments, about] : rows)
+    text += fmt::format("  {:<54} {}\n", program + " " + arguments, about);
+  return heading("What to do next", text);
 }
 
 int demo(const Invocation &invocation) {
@@ -207,7 +211,7 @@ int demo(const Invocation &invocation) {
   auto model = loadModel(llama(shape));
   if (!model)
     return fail(model.error());
-  Demo demo(std::move(*model), parser.common);
+  Demo demo(std::move(*model), parser.common, invocation.program);
   if (Status printed = print(bold("Heddle") + " compiles transformers into native code for this "
                                               "processor.\n");
       !printed)

@@ -3,6 +3,7 @@
 #include "frontend/cli/machine_report.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
+#include "runtime/text.h"
 
 #include "fmt/format.h"
 
@@ -44,9 +45,8 @@ int machine(const Invocation &invocation) {
     return fail(probe.error());
   MachineLimits limits = (*probe)->measure();
 
-  std::string text = fmt::format(
-      "{:<16} {:>10} {:>10}\n", "", "one core",
-      fmt::format("{} thread{}", (*probe)->threads(), (*probe)->threads() == 1 ? "" : "s"));
+  std::string text =
+      fmt::format("{:<16} {:>10} {:>10}\n", "", "one core", counted((*probe)->threads(), "thread"));
   text += row("f32", limits.f32, "GFLOP/s") + row("bf16", limits.bf16, "GFLOP/s") +
           row("int8", limits.int8, "GOP/s") + row("read memory", limits.read, "GB/s");
   std::string_view name = runtime::isaName((*probe)->isa());

@@ -28,9 +28,9 @@ Json machineJson(const MachineLimits &limits) {
 }
 
 Result<std::optional<runtime::Isa>> isaOption(const CommonOptions &options) {
-  std::optional<runtime::Isa> isa = runtime::findIsa(options.isa);
+  std::optional<runtime::Isa> isa = runtime::findIsa(options.isa.value_or("native"));
   if (isa && runtime::clampIsa(*isa) != isa)
-    return usageError(fmt::format("--isa: this processor has no {}", options.isa));
+    return usageError(fmt::format("--isa: this processor has no {}", *options.isa));
   return isa;
 }
 

@@ -24,12 +24,14 @@ double Times::spread() const {
 }
 
 bool withinNoise(const Times &one, const Times &other) {
+  constexpr size_t fewest = 3;
   bool faster = false, slower = false;
-  for (size_t i = 0; i < std::min(one.values().size(), other.values().size()); ++i) {
+  size_t count = std::min(one.values().size(), other.values().size());
+  for (size_t i = 0; i < count; ++i) {
     faster |= one.values()[i] < other.values()[i];
     slower |= one.values()[i] > other.values()[i];
   }
-  return faster == slower;
+  return faster == slower || count < fewest;
 }
 
 double secondsSince(Clock::time_point begin) {

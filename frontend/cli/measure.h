@@ -23,7 +23,8 @@ private:
   std::vector<double> all;
 };
 
-/// Whether two things measured in turn cannot be told apart: one was not faster each time.
+/// Whether two things measured in turn cannot be told apart: one was not faster each time, or there
+/// were fewer than three times, when one of two equal things often is.
 bool withinNoise(const Times &one, const Times &other);
 
 double secondsSince(std::chrono::steady_clock::time_point begin);

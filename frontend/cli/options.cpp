@@ -34,8 +34,8 @@ static std::string usualCacheFolder() {
 CompileOptions CommonOptions::compileOptions() const {
   CompileOptions options{.fuse = fuse, .isa = isa, .threads = threads};
   if (!noCache)
-    options.cacheFolder = cacheDir.empty() ? usualCacheFolder() : cacheDir;
-  if (!dtype.empty())
+    options.cacheFolder = cacheDir ? *cacheDir : usualCacheFolder();
+  if (dtype)
     options.dtype = dtype == "bf16" ? ElementType::bf16 : ElementType::f32;
   return options;
 }
@@ -69,11 +69,15 @@ Parser::Parser(const Invocation &invocation, const std::string &about)
       ->check(CLI::IsMember({"f32", "bf16"}));
   add("--isa", common.isa, "ISA", "instructions to use: avx2, avx512, avx512_bf16 or native")
       ->check(CLI::IsMember({"avx2", "avx512", "avx512_bf16", "native"}));
-  add("--threads", common.threads, "N", "threads; the cores this process may use by default")
-      ->check(CLI::Range(1, runtime::ThreadPool::maxThreads));
+  addNumber("--threads", common.threads, 1, runtime::ThreadPool::maxThreads,
+            "threads; the cores this process may use by default")
+      ->group(group);
   parser.add_flag("--strict", common.strict, "the same bits however the work is cut")->group(group);
   auto *folder = add("--cache-dir", common.cacheDir, "DIR",
-                     "where compiled code is kept; a folder of your own");
+                     "where compiled code is kept; a folder of your own")
+                     ->check([](const std::string &text) {
+                       return text.empty() ? "needs a folder; --no-cache keeps nothing" : "";
+                     });
   parser.add_flag("--no-cache", common.noCache, "keep no compiled code")
       ->group(group)
       ->excludes(folder);
@@ -90,11 +94,6 @@ void Parser::addModel() {
       .add_option("--weights", loading.weights,
                   "a checkpoint to take the weights from; made up from a seed without one")
       ->type_name("FILE");
-}
-
-CLI::Option *Parser::addNumber(const std::string &name, int64_t &value, int64_t least, int64_t most,
-                               const std::string &about) {
-  return parser.add_option(name, value, about)->type_name("N")->check(CLI::Range(least, most));
 }
 
 void Parser::addJson(std::string &file) {

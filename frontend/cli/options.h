@@ -6,27 +6,39 @@
 #include "frontend/load.h"
 
 #include "CLI/CLI.hpp"
+#include "fmt/format.h"
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace heddle::command {
 
 /// What every verb accepts.
 struct CommonOptions {
-  std::string fuse = "all";
-  std::string dtype; ///< empty: as the model says
-  std::string isa = "native";
+  std::optional<std::string> fuse, dtype, isa;
   int threads = 0; ///< 0: the cores this process may use
   bool strict = false;
-  std::string cacheDir;
+  std::optional<std::string> cacheDir;
   bool noCache = false;
   bool quiet = false;
 
   CompileOptions compileOptions() const;
 };
+
+/// What is wrong with `text` as a number in [least, most]; empty where nothing is.
+template <class T>
+std::string numberError(std::string_view text, T least, T most) {
+  T number{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= least && number <= most)
+    return "";
+  return fmt::format("needs a {} from {} to {}, found '{}'",
+                     std::is_integral_v<T> ? "whole number" : "number", least, most, text);
+}
 
 /// A verb's command line.
 class Parser {
@@ -39,9 +51,14 @@ public:
   /// Adds MODEL, unless the program has a model of its own, and `--weights`.
   void addModel();
 
-  /// An integer option that must be in [least, most].
-  CLI::Option *addNumber(const std::string &name, int64_t &value, int64_t least, int64_t most,
-                         const std::string &about);
+  /// An option that must be a number in [least, most], a whole one where `T` is an integer.
+  template <class T>
+  CLI::Option *addNumber(const std::string &name, T &value, std::type_identity_t<T> least,
+                         std::type_identity_t<T> most, const std::string &about,
+                         const std::string &letter = "N") {
+    auto check = [=](const std::string &text) { return numberError(text, least, most); };
+    return parser.add_option(name, value, about)->type_name(letter)->check(check);
+  }
 
   /// Adds `--json`.
   void addJson(std::string &file);

@@ -2,6 +2,7 @@
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/tokenizers/utf8_stream.h"
+#include "runtime/text.h"
 
 #include "fmt/format.h"
 
@@ -87,17 +88,11 @@ static void addRunOptions(Parser &parser, RunOptions &options) {
       ->check(CLI::IsMember({"text", "ids"}));
   parser.addNumber("--tokens", options.tokens, 0, 1 << 30, "new tokens, the prompt apart (256)");
   app.add_flag("--echo", options.echo, "print the prompt first");
-  app.add_option("--temperature", options.temperature,
-                 "0: always the likeliest token; higher is more varied (0.8)")
-      ->type_name("T")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--top-p", options.topP,
-                 "choose among the likeliest tokens of this joint probability (1)")
-      ->type_name("P")
-      ->check(CLI::Range(1e-9, 1.0));
-  app.add_option("--seed", options.seed, "of the choice among tokens (0)")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+  parser.addNumber("--temperature", options.temperature, 0, 1e6,
+                   "0: always the likeliest token; higher is more varied (0.8)", "T");
+  parser.addNumber("--top-p", options.topP, 1e-9, 1,
+                   "choose among the likeliest tokens of this joint probability (1)", "P");
+  parser.addNumber("--seed", options.seed, 0, UINT64_MAX, "of the choice among tokens (0)");
   parser.addNumber("--context", options.context, 1, 1 << 30,
                    "positions of the sequence; the model's own by default");
   app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
@@ -154,10 +149,9 @@ static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const T
 static Status checkPrompt(size_t prompt, int64_t context) {
   if (static_cast<int64_t>(prompt) <= context)
     return {};
-  return dataError(
-      fmt::format("the prompt has {} tokens, the context {} positions; shorten the one "
-                  "or lengthen the other by --context",
-                  prompt, context));
+  return dataError(fmt::format(
+      "the prompt has {}, the context {}; shorten the one or lengthen the other by --context",
+      counted(static_cast<int64_t>(prompt), "token"), counted(context, "position")));
 }
 
 /// Positions the session needs: no more than the work asks for, unless the user does.
@@ -169,12 +163,13 @@ static int64_t contextFor(const RunOptions &options, const ModelInfo &info, size
 }
 
 static void report(const Generated &generated, const Session &session, double seconds, bool quiet) {
+  auto count = static_cast<int64_t>(generated.ids.size());
   if (generated.ending == Ending::context)
-    note(fmt::format("the context of {} positions is full; stopped after {} new tokens",
-                     session.context(), generated.ids.size()));
+    note(fmt::format("the context of {} is full; stopped after {}",
+                     counted(session.context(), "position"), counted(count, "new token")));
   else if (!quiet)
-    note(fmt::format("{} tokens in {:.2f} s, {:.0f} a second", generated.ids.size(), seconds,
-                     static_cast<double>(generated.ids.size()) / std::max(seconds, 1e-9)));
+    note(fmt::format("{} in {:.2f} s, {:.0f} a second", counted(count, "token"), seconds,
+                     static_cast<double>(count) / std::max(seconds, 1e-9)));
 }
 
 static int generate(Session &session, const RunOptions &options, std::span<const int32_t> prompt,
@@ -216,42 +211,34 @@ int run(const Invocation &invocation) {
   auto model = parser.load();
   if (!model)
     return fail(model.error());
-  // What can be checked before the compilation is.
-  FoundTokenizer tokenizer;
-  auto findTokenizer = [&](int64_t words) -> Status {
-    auto found = loadTokenizer(*model, options.tokenizer, words);
-    if (!found)
-      return found.error();
-    tokenizer = std::move(*found);
-    return {};
-  };
-  if (model->checkpoint)
-    if (Status found = findTokenizer(model->checkpoint->config.vocabulary); !found)
-      return fail(found.error());
-
-  bool quiet = parser.common.quiet;
-  ProgressLine progress(!quiet);
   CompileOptions compiling = parser.common.compileOptions();
+  // What can be checked before the compilation is.
+  auto info = inspect(model->source, compiling);
+  if (!info)
+    return fail(info.error());
+  auto tokenizer = loadTokenizer(*model, options.tokenizer, info->words);
+  if (!tokenizer)
+    return fail(tokenizer.error());
+  bool quiet = parser.common.quiet;
+  if (model->checkpoint && !tokenizer->tokenizer && !quiet)
+    note("prints ids: " + tokenizer->whyNone);
+  auto prompt = promptIds(options, tokenizer->tokenizer.get(), tokenizer->whyNone);
+  if (!prompt)
+    return fail(prompt.error());
+  int64_t context = contextFor(options, *info, prompt->size());
+  if (Status fits = checkPrompt(prompt->size(), context); !fits)
+    return fail(fits.error());
+
+  ProgressLine progress(!quiet);
   progress.follow(compiling);
   auto compiled = compile(model->source, compiling, model->weights);
   progress.clear();
   if (!compiled)
     return fail(compiled.error());
-  if (!model->checkpoint)
-    if (Status found = findTokenizer(compiled->info().words); !found)
-      return fail(found.error());
-  if (model->checkpoint && !tokenizer.tokenizer && !quiet)
-    note("prints ids: " + tokenizer.whyNone);
-  auto prompt = promptIds(options, tokenizer.tokenizer.get(), tokenizer.whyNone);
-  if (!prompt)
-    return fail(prompt.error());
-  int64_t context = contextFor(options, compiled->info(), prompt->size());
-  if (Status fits = checkPrompt(prompt->size(), context); !fits)
-    return fail(fits.error());
   auto session = compiled->session({.context = context, .threads = parser.common.threads});
   if (!session)
     return fail(session.error());
-  return generate(*session, options, *prompt, tokenizer.tokenizer.get(), quiet);
+  return generate(*session, options, *prompt, tokenizer->tokenizer.get(), quiet);
 }
 
 } // namespace heddle::command

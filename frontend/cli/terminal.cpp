@@ -78,7 +78,7 @@ void ProgressLine::follow(CompileOptions &options) {
     if (step.stage == "compile")
       update("compiling");
     else
-      update("preparing " + std::string(step.stage), step.done, step.total);
+      update("preparing weights: " + std::string(step.stage), step.done, step.total);
   };
 }
 

@@ -1,7 +1,9 @@
 // heddle::show and heddle::compile: the driver, the code generator and the weights in turn.
 #include "frontend/compiler/driver.h"
 
+#include "codegen/program_reader.h"
 #include "frontend/compiler/graph_state.h"
+#include "frontend/costs.h"
 #include "frontend/model_state.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -29,7 +31,8 @@ Result<std::string> detail::textWithPlaces(const Graph &graph) {
   return text;
 }
 
-ModelSource::ModelSource(const Graph &graph) : content(textWithPlaces(graph)), title("graph") {}
+ModelSource::ModelSource(const Graph &graph)
+    : content(textWithPlaces(graph)), title(graph.name()) {}
 
 ModelSource ModelSource::fromText(std::string text, std::string name) {
   return ModelSource(std::move(text), std::move(name));
@@ -75,22 +78,56 @@ private:
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
 
-Result<codegen::CompiledModel> lowerBoth(Driver &driver, unsigned threads,
-                                         const std::string &cacheFolder, ModelInfo &info,
-                                         Clock &clock) {
-  if (driver.level() < Level::fused)
-    if (Status status = driver.lower(Level::fused, Phase::prefill); !status)
-      return status.error();
-  auto other = driver.clone();
-  if (Status status = driver.lower(Level::loops, Phase::prefill); !status)
+/// A source on its way down, and what is known of it so far.
+struct Source {
+  std::unique_ptr<Driver> prefill, decode; ///< the latter from `lowerBoth` on
+  std::shared_ptr<ModelState> state = std::make_shared<ModelState>();
+};
+
+Result<Source> open(const ModelSource &text, const CompileOptions &options) {
+  Source source;
+  auto driver = Driver::create(text, options);
+  if (!driver)
+    return driver.error();
+  source.prefill = std::move(*driver);
+  Signature signature;
+  if (Status status = readSignature(source.prefill->module(), signature); !status)
     return status.error();
-  if (Status status = other->lower(Level::loops, Phase::decode); !status)
-    return status.error();
-  info.lowerSeconds = clock.lap();
-  CollectErrors errors(driver.module().getContext());
-  auto compiled = codegen::compileLoops(driver.module(), other->module(), driver.choices().target,
-                                        threads, cacheFolder);
-  info.codeSeconds = clock.lap();
+  ModelState &state = *source.state;
+  state.info.name = signature.name;
+  state.info.words = signature.words;
+  state.info.context = signature.context;
+  if (signature.longest && (!signature.context || signature.context > signature.longest))
+    state.info.context = signature.longest;
+  state.info.hasCache = signature.hasCache;
+  state.info.isa = source.prefill->choices().target.name.str();
+  state.info.fuse = source.prefill->choices().fusions.str();
+  if (signature.mainInput < signature.inputs.size())
+    state.info.vocabulary = signature.inputs[signature.mainInput].vocabulary;
+  state.inputs = std::move(signature.inputs);
+  state.mainInput = signature.mainInput;
+  state.longest = signature.longest;
+  state.notSessions = std::move(signature.whyNotSessions);
+  return source;
+}
+
+/// Takes both programs to level loops.
+Status lowerBoth(Source &source) {
+  Driver &prefill = *source.prefill;
+  if (prefill.level() < Level::fused)
+    if (Status status = prefill.lower(Level::fused, Phase::prefill); !status)
+      return status;
+  source.decode = prefill.clone();
+  if (Status status = prefill.lower(Level::loops, Phase::prefill); !status)
+    return status;
+  return source.decode->lower(Level::loops, Phase::decode);
+}
+
+Result<codegen::CompiledModel> generate(Source &source, unsigned threads,
+                                        const std::string &cacheFolder) {
+  CollectErrors errors(source.prefill->module().getContext());
+  auto compiled = codegen::compileLoops(source.prefill->module(), source.decode->module(),
+                                        source.prefill->choices().target, threads, cacheFolder);
   if (!compiled && !errors.text().empty())
     return Error{compiled.error().kind, compiled.error().message + ": " + errors.text()};
   return compiled;
@@ -139,6 +176,42 @@ static std::atomic<int64_t> compilationCount = 0;
 
 int64_t compilations() { return compilationCount; }
 
+Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options) {
+  auto opened = open(source, options);
+  if (!opened)
+    return opened.error();
+  return opened->state->info;
+}
+
+Result<Model> outline(const ModelSource &source, const CompileOptions &options) {
+  auto opened = open(source, options);
+  if (!opened)
+    return opened.error();
+  if (Status status = lowerBoth(*opened); !status)
+    return status.error();
+  auto program = [](Driver &driver) -> Result<runtime::BoundProgram> {
+    auto programs = driver.module().getOps<ir::ProgramOp>();
+    auto read = codegen::readProgram(*programs.begin(), [](llvm::StringRef) -> runtime::Kernel {
+      return [](void *const *, int64_t, int64_t, void *) {};
+    });
+    if (!read)
+      return read.error();
+    static constexpr char weight = 0;
+    std::vector<const void *> nothing(read->params.size(), &weight);
+    return runtime::BoundProgram{std::move(*read), std::move(nothing)};
+  };
+  auto prefill = program(*opened->prefill), decode = program(*opened->decode);
+  if (!prefill || !decode)
+    return prefill ? decode.error() : prefill.error();
+  ModelState &state = *opened->state;
+  state.info.dtype = dtypeOf(prefill->program);
+  state.info.cacheBytesPerToken = cacheBytesPerToken(prefill->program);
+  decode->program.maxTokens = codegen::decodeRows;
+  state.programs = std::make_shared<runtime::ProgramSet>(
+      runtime::ProgramSet{std::move(*prefill), std::move(*decode)});
+  return ModelState::model(opened->state);
+}
+
 Result<Model> compile(const ModelSource &source, const CompileOptions &options,
                       std::shared_ptr<runtime::WeightStore> weights) {
   if (!weights)
@@ -149,47 +222,38 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
       options.progress({"compile", done, 2});
   };
   report(0);
-  auto driver = Driver::create(source, options);
-  if (!driver)
-    return driver.error();
-  Signature signature;
-  if (Status status = readSignature((*driver)->module(), signature); !status)
-    return status.error();
-  if (Status status = checkWeights((*driver)->module(), *weights); !status)
+  auto opened = open(source, options);
+  if (!opened)
+    return opened.error();
+  noteSpreads(opened->prefill->module(), *weights);
+  if (Status status = checkWeights(opened->prefill->module(), *weights); !status)
     return status.error();
 
-  auto state = std::make_shared<ModelState>();
-  ModelInfo &info = state->info;
+  ModelState &state = *opened->state;
+  ModelInfo &info = state.info;
   runtime::ThreadPool pool(options.threads);
-  bool written = (*driver)->level() == Level::loops;
-  auto compiled = lowerBoth(**driver, unsigned(pool.workers()), options.cacheFolder, info, clock);
+  bool written = opened->prefill->level() == Level::loops;
+  if (Status status = lowerBoth(*opened); !status)
+    return status.error();
+  info.lowerSeconds = clock.lap();
+  auto compiled = generate(*opened, unsigned(pool.workers()), options.cacheFolder);
   if (!compiled)
     return compiled.error();
+  info.codeSeconds = clock.lap();
   if (written)
     if (Status status = checkWritten(*compiled, source.name()); !status)
       return status.error();
   ++compilationCount;
   report(2);
 
-  info.name = signature.name;
-  info.isa = (*driver)->choices().target.name.str();
-  info.fuse = (*driver)->choices().fusions.str();
   info.dtype = dtypeOf(compiled->prefill);
-  info.words = signature.words;
-  info.context = signature.context;
-  info.hasCache = signature.hasCache;
-  info.kernels = int64_t(compiled->code->size());
-  info.compiled = int64_t(compiled->code->compiled());
   info.cacheBytesPerToken = cacheBytesPerToken(compiled->prefill);
-  if (signature.mainInput < signature.inputs.size())
-    info.vocabulary = signature.inputs[signature.mainInput].vocabulary;
-  state->inputs = std::move(signature.inputs);
-  state->mainInput = signature.mainInput;
-  state->longest = signature.longest;
-  state->notSessions = std::move(signature.whyNotSessions);
-  state->code = compiled->code;
-  state->weights = weights;
-
+  for (const auto &code : {compiled->prefillCode, compiled->decodeCode}) {
+    info.kernels += int64_t(code->size());
+    info.compiled += int64_t(code->compiled());
+    state.code.push_back(code);
+  }
+  state.weights = weights;
   compiled->decode.maxTokens = codegen::decodeRows;
   auto prefill = bind(std::move(compiled->prefill), *weights, pool, options);
   if (!prefill)
@@ -197,11 +261,11 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   auto decode = bind(std::move(compiled->decode), *weights, pool, options);
   if (!decode)
     return decode.error();
-  state->programs = std::make_shared<runtime::ProgramSet>(
+  state.programs = std::make_shared<runtime::ProgramSet>(
       runtime::ProgramSet{std::move(*prefill), std::move(*decode)});
   info.weightBytes = weights->bytes();
   info.weightSeconds = clock.lap();
-  return ModelState::model(state);
+  return ModelState::model(opened->state);
 }
 
 } // namespace heddle

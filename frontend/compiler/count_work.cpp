@@ -103,13 +103,14 @@ double Work::flops(int64_t sequences, int64_t tokens, int64_t past, int64_t coun
 
 Result<Work> countWork(const ModelSource &source, std::optional<ElementType> dtype) {
   CompileOptions options;
-  options.fuse = "none";
   options.dtype = dtype;
   auto driver = detail::Driver::create(source, options);
   if (!driver)
     return driver.error();
   if ((*driver)->level() > Level::planned)
-    return usageError("a model of level loops can be run, not measured: its products are gone");
+    return dataError(source.name() + ": is at level loops; it can be run, not measured, since its "
+                                     "products are gone");
+  (*driver)->setFusions(passes::FusionSet::none());
   if ((*driver)->level() < Level::fused)
     if (Status status = (*driver)->lower(Level::fused, Phase::prefill); !status)
       return status.error();

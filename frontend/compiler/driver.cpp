@@ -7,6 +7,7 @@
 #include "frontend/compiler/dialects.h"
 #include "frontend/compiler/element_types.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -56,12 +57,12 @@ Level levelOf(ModuleOp module) {
 
 Result<Choices> choose(const CompileOptions &options) {
   std::string why;
-  auto fusions = passes::FusionSet::parse(options.fuse, why);
+  auto fusions = passes::FusionSet::parse(options.fuse.value_or("all"), why);
   if (failed(fusions))
-    return usageError(why);
-  auto target = codegen::selectTarget(options.isa);
+    return usageError("--fuse: " + why);
+  auto target = codegen::selectTarget(options.isa.value_or("native"));
   if (!target)
-    return usageError(target.error().message);
+    return usageError("--isa: " + target.error().message);
   return Choices{*fusions, *target};
 }
 
@@ -103,6 +104,21 @@ static std::shared_ptr<MLIRContext> makeContext() {
   return context;
 }
 
+/// Whether what `options` say can still be done to text of this level.
+static Status checkApplies(Level level, const ModelSource &source, const CompileOptions &options) {
+  auto refuse = [&](const char *option, const char *what) {
+    return usageError(source.name() + ": is at level " + levelName(level).str() + ", where " +
+                      option + " comes too late: " + what);
+  };
+  if (options.fuse && level >= Level::fused)
+    return refuse("--fuse", "it is fused");
+  if (options.dtype && level >= Level::planned)
+    return refuse("--dtype", "its types are planned with");
+  if (options.isa && level >= Level::planned)
+    return refuse("--isa", "it is planned for a processor");
+  return {};
+}
+
 Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
                                                const CompileOptions &options) {
   if (!source.text())
@@ -110,8 +126,7 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
   auto chosen = choose(options);
   if (!chosen)
     return chosen.error();
-  std::unique_ptr<Driver> driver(new Driver);
-  driver->chosen = *chosen;
+  std::unique_ptr<Driver> driver(new Driver(*chosen));
   driver->context = makeContext();
   CollectErrors errors(driver->context.get());
   driver->main = parseSourceString<ModuleOp>(*source.text(), driver->context.get(), source.name());
@@ -121,14 +136,19 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
   if (driver->current < Level::loops && !driver->main->lookupSymbol<func::FuncOp>(ir::forwardName))
     return dataError(source.name() + ": needs a function @forward: it is the model");
 
+  for (auto function : driver->main->getOps<func::FuncOp>())
+    if (driver->current < Level::loops && function.getName() != ir::forwardName)
+      return dataError(placeOf(function.getLoc()) + "function '" + function.getName().str() +
+                       "' stands beside the model, @forward, which calls nothing");
+  driver->readPlanned = driver->current == Level::planned;
+  if (Status applies = checkApplies(driver->current, source, options); !applies)
+    return applies.error();
   if (driver->current >= Level::planned) {
     auto isa = (*driver->main)->getAttrOfType<StringAttr>(codegen::isaAttrName);
     auto target = codegen::selectTarget(isa ? isa.getValue() : llvm::StringRef("native"));
     if (!target)
       return dataError(source.name() +
                        ": is planned for another processor: " + target.error().message);
-    if (options.dtype)
-      return usageError(source.name() + ": is planned: its dtype can no longer be changed");
     driver->chosen.target = *target;
   } else if (options.dtype) {
     Builder builder(driver->context.get());
@@ -143,11 +163,11 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
 }
 
 std::unique_ptr<Driver> Driver::clone() {
-  std::unique_ptr<Driver> copy(new Driver);
+  std::unique_ptr<Driver> copy(new Driver(chosen));
   copy->context = context;
   copy->main = main->clone();
   copy->current = current;
-  copy->chosen = chosen;
+  copy->readPlanned = readPlanned;
   return copy;
 }
 
@@ -178,10 +198,15 @@ Status Driver::run(const LevelStage &stage) {
   stage.addPasses(passes, chosen);
   if (succeeded(passes.run(*main)))
     return {};
+  // Planning may refuse a graph, and lowering a plan that somebody edited. Nothing else refuses.
+  bool refused = !errors.text().empty() &&
+                 (stage.to == Level::planned ? succeeded(verify(*main))
+                                             : stage.to == Level::loops && readPlanned);
   std::string message = "stage '" + stage.name.str() + "' failed: " + errors.text();
+  Error error = refused ? dataError(message) : internalError(message);
   if (llvm::sys::fs::exists(reproducer))
-    message += "\nto reproduce it: heddle opt --run-reproducer " + reproducer.str().str();
-  return dataError(message);
+    error.message += "\nto reproduce it: heddle opt --run-reproducer " + reproducer.str().str();
+  return error;
 }
 
 } // namespace heddle::detail

@@ -49,20 +49,25 @@ public:
   Level level() const { return current; }
   const Choices &choices() const { return chosen; }
 
+  /// Fuses by this choice from here on.
+  void setFusions(passes::FusionSet fusions) { chosen.fusions = fusions; }
+
   /// Runs the stages down to `level` (loops at most) for `phase`. The verifier runs after every
-  /// pass; where a pass fails, the error names a file with the module it failed on.
+  /// pass; where a pass fails, the error names a file with the module it failed on. Errors: data
+  /// where planning refuses a graph or lowering a plan that was read, else internal.
   Status lower(Level level, Phase phase);
 
   /// The same module once more, at the level reached.
   std::unique_ptr<Driver> clone();
 
 private:
-  Driver() = default;
+  explicit Driver(const Choices &chosen) : chosen(chosen) {}
   Status run(const LevelStage &stage);
 
   std::shared_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> main;
   Level current = Level::graph;
+  bool readPlanned = false; ///< the plan is not ours but was read
   Choices chosen;
 };
 
@@ -81,6 +86,9 @@ struct Signature {
   std::string whyNotSessions; ///< empty where sessions can drive it
 };
 Status readSignature(mlir::ModuleOp module, Signature &signature);
+
+/// Tells `weights` what made-up values are to be like: those of a product sum over its depth.
+void noteSpreads(mlir::ModuleOp module, runtime::WeightStore &weights);
 
 /// Whether `weights` have every parameter that the module declares, in its shape; all that are
 /// missing or differ are in the error, with the places that ask for them.

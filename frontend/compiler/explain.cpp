@@ -21,10 +21,12 @@ Result<Explanation> explain(const ModelSource &source, const CompileOptions &opt
   if (!driver)
     return driver.error();
   if ((*driver)->level() != Level::graph)
-    return usageError(source.name() + ": is at level " +
-                      detail::levelName((*driver)->level()).str() +
-                      "; only a graph can be fused and explained");
+    return dataError(source.name() + ": is at level " +
+                     detail::levelName((*driver)->level()).str() +
+                     "; only a graph can be fused, and compared with itself unfused");
   Explanation explanation;
+  for (llvm::StringRef name : (*driver)->choices().fusions.names())
+    explanation.fusions.push_back(name.str());
   passes::RemarkCollector collector(*(*driver)->module().getContext());
   if (Status status = (*driver)->lower(Level::fused, Phase::prefill); !status)
     return status.error();

@@ -83,6 +83,8 @@ Graph::Graph(Graph &&) noexcept = default;
 Graph &Graph::operator=(Graph &&) noexcept = default;
 Graph::~Graph() = default;
 
+const std::string &Graph::name() const { return state->name; }
+
 Tokens Graph::tokens(std::string_view name, Where where) {
   auto type =
       mlir::RankedTensorType::get({mlir::ShapedType::kDynamic}, state->type(ElementType::i32));

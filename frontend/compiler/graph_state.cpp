@@ -20,8 +20,8 @@ void loadDialects(MLIRContext &context) {
 }
 
 GraphState::GraphState(std::string_view name, GraphOptions options, Where where)
-    : mlirContext(MLIRContext::Threading::DISABLED), opBuilder(&mlirContext), options(options),
-      origin(where) {
+    : name(name), mlirContext(MLIRContext::Threading::DISABLED), opBuilder(&mlirContext),
+      options(options), origin(where) {
   loadDialects(mlirContext);
   Location loc = location(where);
   module = ModuleOp::create(loc, llvm::StringRef(name));

@@ -45,6 +45,8 @@ class GraphState {
 public:
   GraphState(std::string_view name, GraphOptions options, Where where);
 
+  const std::string name;
+
   mlir::MLIRContext &context() { return mlirContext; }
   mlir::OpBuilder &builder() { return opBuilder; }
   mlir::Location location(const Where &where);

@@ -86,18 +86,22 @@ Result<Oracle> Oracle::create(const ModelSource &source,
                               std::optional<ElementType> dtype, const SessionOptions &options) {
   if (!weights)
     return usageError("oracle: needs a store of weights");
+  if (options.slots < 1)
+    return usageError("slots: needs at least 1, found " + std::to_string(options.slots));
   CompileOptions compileOptions;
   compileOptions.dtype = dtype;
   auto driver = detail::Driver::create(source, compileOptions);
   if (!driver)
     return driver.error();
   if ((*driver)->level() > Level::planned)
-    return usageError("oracle: runs the levels graph to planned, not " +
-                      detail::levelName((*driver)->level()).str());
+    return dataError(source.name() + ": is at level " +
+                     detail::levelName((*driver)->level()).str() +
+                     "; fp64 is computed from the levels graph to planned");
   auto state = std::make_unique<State>();
   state->driver = std::move(*driver);
   if (Status status = detail::readSignature(state->driver->module(), state->signature); !status)
     return status.error();
+  detail::noteSpreads(state->driver->module(), *weights);
   if (Status status = detail::checkWeights(state->driver->module(), *weights); !status)
     return status.error();
   if (!state->signature.whyNotSessions.empty())

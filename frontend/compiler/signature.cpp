@@ -1,5 +1,4 @@
-// What a module says of the model's arguments: which are batches of ids, of how many words; and of
-// its parameters.
+// What a module says of the model's arguments: which are batches of ids, of how many words.
 #include "frontend/compiler/driver.h"
 
 #include "ir/ops.h"
@@ -116,20 +115,6 @@ Status readSignature(ModuleOp module, Signature &signature) {
   if (auto name = module.getSymName())
     signature.name = name->str();
   return {};
-}
-
-Status checkWeights(ModuleOp module, const runtime::WeightStore &weights) {
-  std::string wrong;
-  for (auto param : module.getOps<ir::ParamOp>()) {
-    auto type = cast<RankedTensorType>(param.getType());
-    ElementType element = type.getElementType().isBF16() ? ElementType::bf16 : ElementType::f32;
-    auto reader = weights.reader(param.getSymName().str(), element, type.getShape());
-    if (!reader)
-      wrong += (wrong.empty() ? "" : "\n") + placeOf(param.getLoc()) + reader.error().message;
-  }
-  if (wrong.empty())
-    return {};
-  return dataError(std::move(wrong));
 }
 
 } // namespace heddle::detail

@@ -2,6 +2,7 @@
 #include "frontend/tokenizers/gguf_tokenizer.h"
 #include "frontend/tokenizers/tokenizer.h"
 #include "runtime/mapped_file.h"
+#include "runtime/text.h"
 
 #include <fmt/format.h>
 
@@ -67,9 +68,9 @@ Candidates lookAt(const std::vector<std::string> &files, int64_t vocabularySize)
     if (count && *count == vocabularySize)
       candidates.fitting[size_t(kind - kindsBeside)].push_back(path);
     else if (candidates.misfit.empty())
-      candidates.misfit =
-          count ? fmt::format("{} has {} tokens, the model has {}", path, *count, vocabularySize)
-                : count.error().message;
+      candidates.misfit = count ? fmt::format("{} has {}, the model has {}", path,
+                                              counted(*count, "token"), vocabularySize)
+                                : count.error().message;
   }
   return candidates;
 }

@@ -2,6 +2,7 @@
 
 #include "frontend/formats/byte_reader.h"
 #include "frontend/tokenizers/pipeline_tokenizer.h"
+#include "runtime/text.h"
 
 #include <fmt/format.h>
 
@@ -134,13 +135,13 @@ Result<std::unique_ptr<Tokenizer>> readLlama2cTokenizer(std::span<const std::byt
       tokens.push_back(tokenOf(reader.count() - 1, token->text, token->score));
   }
   if (reader.count() != vocabularySize)
-    return dataError(fmt::format("{}: has {} tokens, the model has {}: it is not this model's "
+    return dataError(fmt::format("{}: has {}, the model has {}: it is not this model's "
                                  "tokenizer",
-                                 name, reader.count(), vocabularySize));
+                                 name, counted(reader.count(), "token"), vocabularySize));
   if (reader.count() < fewestTokens)
-    return dataError(fmt::format("{}: has {} tokens, expected at least {}: unknown, beginning and "
+    return dataError(fmt::format("{}: has {}, expected at least {}: unknown, beginning and "
                                  "end of text",
-                                 name, reader.count(), fewestTokens));
+                                 name, counted(reader.count(), "token"), fewestTokens));
   Pipeline pipeline;
   for (const Token &token : tokens)
     pipeline.pieces.push_back(pieceOf(token));

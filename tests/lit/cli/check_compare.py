@@ -1,8 +1,9 @@
-"""check_compare.py <file> <tokens> <error tokens> <bound> checks the JSON of heddle compare."""
+"""check_compare.py <file> <tokens> <error tokens> <bound> [by-fusion] checks the JSON of heddle compare."""
 import json
 import sys
 
 path, tokens, error_tokens, bound = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+by_fusion = sys.argv[5:] == ["by-fusion"]
 with open(path, encoding="utf-8") as file:
     result = json.load(file)
 assert result["tokens"] == tokens and result["error_tokens"] == error_tokens, result
@@ -21,6 +22,19 @@ assert fusions["fuse-attention"]["fired"] == 2, fusions
 assert fusions["fuse-gated-linear"]["fired"] == 2, fusions
 for fusion in fusions.values():
     assert fusion["ms_without"] > 0 and fusion["speedup"] > 0, fusion
+    assert ("prefill_without" in fusion) == (by_fusion and fusion["fired"] > 0), fusion
+    for phase in ("prefill", "decode"):
+        if without := fusion.get(phase + "_without"):
+            all_on, none = result[phase]["fused"], result[phase]["unfused"]
+            assert without["ms"] > 0 and without["spread"] >= 0 and without["arena_bytes"] > 0, without
+            assert without["rms_error"] <= bound and without["max_error"] > 0, without
+            # None of them takes a phase or a byte more than nothing fused, nor saves one by its absence.
+            for cost in ("phases", "bytes_moved"):
+                assert all_on[cost] <= without[cost] <= none[cost], (fusion, all_on, none)
+if by_fusion:
+    assert fusions["fuse-attention"]["prefill_without"]["attention_bytes"] > 0, fusions
+if tokens > 2048:  # two pieces of work: both of their phases count
+    assert result["prefill"]["fused"]["phases"] > 1.5 * result["decode"]["fused"]["phases"], result
 ops = {op["id"]: op for op in result["ops"]}
 mixed = ops["layers.0.attention.mixed"]
 assert mixed["name"] == "heddle.attention" and mixed["fused_ms"] > 0 and mixed["unfused_ms"] > 0, mixed

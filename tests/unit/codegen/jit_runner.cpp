@@ -86,7 +86,7 @@ public:
   }
   const runtime::ProgramSet &programs() const override { return *set; }
 
-  std::shared_ptr<codegen::NativeCode> code;
+  std::vector<std::shared_ptr<const codegen::NativeCode>> code;
   std::shared_ptr<runtime::ProgramSet> set = std::make_shared<runtime::ProgramSet>();
   std::vector<std::unique_ptr<std::vector<uint8_t>>> storage;
   std::unique_ptr<runtime::Executor> runner;
@@ -134,7 +134,7 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
     return nullptr;
   }
   auto model = std::make_unique<Model>();
-  model->code = compiled->code;
+  model->code = {compiled->prefillCode, compiled->decodeCode};
   auto bind = [&](runtime::Program program) {
     runtime::BoundProgram bound{std::move(program), {}};
     for (const runtime::ParamUse &use : bound.program.params) {

@@ -1,7 +1,10 @@
 // The driver: levels, options, and errors that name their place.
 #include "frontend/model.h"
 
+#include "codegen/plan.h"
+#include "frontend/compiler/driver.h"
 #include "frontend/models/llama.h"
+#include "frontend/oracle.h"
 #include "frontend/weights.h"
 
 #include <gmock/gmock.h>
@@ -51,6 +54,98 @@ TEST(Driver, dtypeRetypesWeights) {
                    {.dtype = ElementType::f32});
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, *show(small(), Level::graph));
+}
+
+TEST(Driver, optionsThatComeTooLateAreErrors) {
+  auto at = [](Level level) { return ModelSource::fromText(*show(small(), level), "m.mlir"); };
+  auto refused = [](const ModelSource &source, const CompileOptions &options) {
+    auto model = compile(source, options, randomWeights());
+    return !model && model.error().kind == ErrorKind::usage;
+  };
+  for (const char *fuse : {"all", "none"})
+    for (Level level : {Level::fused, Level::planned, Level::loops})
+      EXPECT_TRUE(refused(at(level), {.fuse = fuse}));
+  for (Level level : {Level::planned, Level::loops}) {
+    EXPECT_TRUE(refused(at(level), {.dtype = ElementType::f32}));
+    EXPECT_TRUE(refused(at(level), {.isa = "native"}));
+  }
+  EXPECT_FALSE(refused(at(Level::fused), {.dtype = ElementType::bf16, .isa = "avx2"}));
+}
+
+TEST(Driver, aModelIsInspectedWithoutItsWeights) {
+  auto info = inspect(
+      llama({.width = 16, .layers = 1, .heads = 2, .hidden = 24, .words = 32, .context = 77}));
+  ASSERT_TRUE(info) << info.error().message;
+  EXPECT_EQ(info->name, "llama");
+  EXPECT_EQ(info->words, 32);
+  EXPECT_EQ(info->vocabulary, 32);
+  EXPECT_EQ(info->context, 77);
+  EXPECT_TRUE(info->hasCache);
+  EXPECT_FALSE(inspect(small(), {.fuse = "everything"}));
+}
+
+TEST(Driver, aStageThatFailsIsOurFaultUnlessSomebodyEditedTheText) {
+  // Lowering a plan that lacks a decision fails. Ours never lacks one.
+  auto lowered = [](const ModelSource &source) {
+    auto driver = detail::Driver::create(source, {});
+    EXPECT_TRUE(driver);
+    EXPECT_TRUE((*driver)->lower(Level::planned, Phase::prefill));
+    (*driver)->module().walk(
+        [](ir::LinearOp linear) { linear->removeAttr(codegen::kernelAttrName); });
+    return (*driver)->lower(Level::loops, Phase::prefill);
+  };
+  Status ours = lowered(small()),
+         edited = lowered(ModelSource::fromText(*show(small(), Level::planned), "m.mlir"));
+  ASSERT_FALSE(ours);
+  EXPECT_EQ(ours.error().kind, ErrorKind::internal);
+  EXPECT_THAT(ours.error().message, HasSubstr("please report it"));
+  EXPECT_THAT(ours.error().message, HasSubstr("to reproduce it: heddle opt"));
+  ASSERT_FALSE(edited);
+  EXPECT_EQ(edited.error().kind, ErrorKind::data);
+}
+
+/// The depth of the product whose weights have the variance of this parameter.
+double depthOf(runtime::WeightStore &weights, const char *name, std::vector<int64_t> shape) {
+  auto reader = weights.reader(name, ElementType::f32, shape);
+  EXPECT_TRUE(reader);
+  std::vector<float> values(size_t(shape[0] * shape[1]));
+  reader->read(0, int64_t(values.size()), values.data());
+  double squares = 0;
+  for (float value : values)
+    squares += double(value) * value;
+  return double(values.size()) / squares;
+}
+
+TEST(MadeUpWeights, keepTheScaleOfWhatTheyAreMultipliedWith) {
+  Graph graph = llama({.width = 64, .layers = 1, .heads = 4, .hidden = 256, .words = 512});
+  for (Level level : {Level::graph, Level::fused, Level::planned, Level::loops}) {
+    auto text = show(graph, level);
+    ASSERT_TRUE(text) << text.error().message;
+    auto weights = randomWeights();
+    auto model = compile(ModelSource::fromText(*text, "m.mlir"), {}, weights);
+    ASSERT_TRUE(model) << model.error().message;
+    // [out, in]: over the columns, at every level.
+    EXPECT_NEAR(depthOf(*weights, "layers.0.gate", {256, 64}), 64, 2);
+    EXPECT_NEAR(depthOf(*weights, "layers.0.down", {64, 256}), 256, 8);
+    EXPECT_NEAR(depthOf(*weights, "token_embedding", {512, 64}), 64, 2);
+  }
+  // A weight as mathematicians write it, [in, out]: over the rows; the oracle knows too.
+  Graph other;
+  auto [tokens, rows] = other.tokens();
+  Value x = embed(other.weight("table", {32, 64}), tokens);
+  other.output(selectRows(matmul(x, other.weight("mixed", {64, 256})), rows));
+  auto weights = randomWeights();
+  auto oracle = Oracle::create(other, weights);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  EXPECT_NEAR(depthOf(*weights, "mixed", {64, 256}), 64, 2);
+}
+
+TEST(Oracle, slotsAreChecked) {
+  for (int64_t slots : {int64_t(0), int64_t(-1)}) {
+    auto oracle = Oracle::create(small(), randomWeights(), std::nullopt, {.slots = slots});
+    ASSERT_FALSE(oracle);
+    EXPECT_EQ(oracle.error().message, "slots: needs at least 1, found " + std::to_string(slots));
+  }
 }
 
 TEST(Driver, unknownInstructionSetsAreErrors) {

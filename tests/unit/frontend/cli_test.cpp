@@ -1,5 +1,6 @@
 // The parts of the command line that text tests cannot reach: JSON, files, statistics.
 #include "frontend/cli/json.h"
+#include "frontend/cli/layers.h"
 #include "frontend/cli/measure.h"
 
 #include "tests/unit/frontend/files.h"
@@ -59,6 +60,25 @@ TEST(Times, AreToldApartWhenOneWinsEachTime) {
   EXPECT_FALSE(withinNoise(slow, fast));
   EXPECT_TRUE(withinNoise(mixed, slow));
   EXPECT_TRUE(withinNoise(slow, slow));
+  Times once, twice;
+  once.add(1);
+  twice.add(2);
+  EXPECT_TRUE(withinNoise(once, twice)) << "one time tells nothing";
+}
+
+TEST(Layers, AreToldByTheirNumbers) {
+  EXPECT_EQ(layerOf("layers.12.attention.query")->prefix, "layers.");
+  EXPECT_EQ(layerOf("layers.12.attention.query")->index, 12);
+  EXPECT_EQ(layerOf("3.query")->prefix, "");
+  EXPECT_EQ(layerOf("block.7")->index, 7);
+  for (const char *none : {"", "logits", "add_2", "layers.x1.query", "layers.1x", "layers.-1.up"})
+    EXPECT_FALSE(layerOf(none)) << none;
+  Layer seven{"layers.", 7};
+  EXPECT_EQ(ofAnyLayer("layers.7.up layers.8.norm layers.70.up my_layers.7.", seven),
+            "layers.*.up layers.*+1.norm layers.70.up my_layers.7.");
+  EXPECT_EQ(rangesText({2, 0, 1, 5, 5}), "0-2,5");
+  EXPECT_EQ(rangesText({4}), "4");
+  EXPECT_EQ(rangesText({}), "");
 }
 
 TEST(Repeated, AveragesWhatIsTooShortToTime) {

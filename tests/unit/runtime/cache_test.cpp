@@ -95,12 +95,10 @@ TEST(KvCache, ErrorsSayWhatWouldFit) {
     return status ? std::string() : status.error().message;
   };
   EXPECT_EQ(message({{0, 20}, {1, 0}}), "");
-  EXPECT_EQ(message({{0, 21}}),
-            "21 tokens do not fit into the context of 20 positions, of which 0 are taken");
+  EXPECT_EQ(message({{0, 21}}), "21 tokens after 0 do not fit into a context of 20");
   ASSERT_EQ(message({{1, 15}}), "");
   cache.commit(sequences);
-  EXPECT_EQ(message({{1, 6}}),
-            "6 tokens do not fit into the context of 20 positions, of which 15 are taken");
+  EXPECT_EQ(message({{1, 6}}), "6 tokens after 15 do not fit into a context of 20");
   EXPECT_EQ(message({{2, 1}}), "slot 2 of a KV cache that has 2");
   EXPECT_EQ(message({{0, 1}, {0, 1}}), "sequences 0 and 1 of one call use the same slot 0");
 }

@@ -197,6 +197,7 @@ TEST(WeightStore, MadeUpValuesKeepActivationsAtUnitScale) {
   WeightStore store;
   store.makeUp(3);
   constexpr int64_t k = 512, n = 400;
+  store.setSpread("layers.0.wq", Spread::ofProduct(k));
   auto *w = static_cast<const float *>(bindOne(store, use("layers.0.wq", {k, n})));
   double sum = 0, squares = 0, neighbours = 0;
   for (int64_t i = 0; i < k * n; ++i) {
@@ -223,6 +224,7 @@ TEST(WeightStore, MadeUpValuesKeepActivationsAtUnitScale) {
     most = std::max(most, std::fabs(table[i]));
   EXPECT_NEAR(most, std::sqrt(3.0 / 12), 0.01);
   store.setSpread("other", {5, 0});
+  store.setSpread("other", {6, 0}); // what is said first holds
   EXPECT_EQ(*static_cast<const float *>(bindOne(store, use("other", {3, 3}))), 5);
 }
 

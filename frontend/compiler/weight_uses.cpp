@@ -1,0 +1,86 @@
+// What a module says of its parameters: their shapes, and what is made of them.
+#include "frontend/compiler/driver.h"
+
+#include "ir/ops.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace heddle::detail {
+
+namespace {
+
+/// Finds the products that weights are the right side of.
+class Depths {
+public:
+  explicit Depths(runtime::WeightStore &weights) : weights(weights) {}
+
+  void read(Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<ir::MatmulOp, ir::LinearOp>(
+            [&](auto product) { note(product->getOperand(1), product.getTransposeRhs()); })
+        .Case([&](ir::GatedLinearOp gated) {
+          note(gated.getGate(), gated.getTransposeRhs());
+          note(gated.getUp(), gated.getTransposeRhs());
+        })
+        .Case([&](ir::GatedMlpOp mlp) {
+          for (mlir::Value weight : {mlp.getGate(), mlp.getUp(), mlp.getDown()})
+            note(weight, mlp.getTransposeWeights());
+        })
+        .Case([&](ir::LaunchOp launch) {
+          for (Attribute operand : launch.getOperands())
+            if (auto param = dyn_cast<DictionaryAttr>(operand))
+              note(param);
+        });
+  }
+
+private:
+  /// A weight of a graph.
+  void note(mlir::Value value, bool transposed) {
+    if (auto weight = value.getDefiningOp<ir::WeightOp>())
+      note(weight.getParam(), weight.getType(), transposed);
+  }
+
+  /// A parameter in panels, as the programs of level loops name it.
+  void note(DictionaryAttr operand) {
+    auto param = operand.getAs<FlatSymbolRefAttr>("param");
+    auto type = operand.getAs<TypeAttr>("type");
+    auto layout = operand.getAs<StringAttr>("layout");
+    auto transposed = operand.getAs<BoolAttr>("transposed");
+    if (param && type && layout && layout.getValue() == "panels")
+      note(param.getValue(), type.getValue(), transposed && transposed.getValue());
+  }
+
+  void note(llvm::StringRef name, Type type, bool transposed) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && tensor.getRank() == 2)
+      weights.setSpread(name.str(),
+                        runtime::Spread::ofProduct(tensor.getDimSize(transposed ? 1 : 0)));
+  }
+
+  runtime::WeightStore &weights;
+};
+
+} // namespace
+
+void noteSpreads(ModuleOp module, runtime::WeightStore &weights) {
+  Depths depths(weights);
+  module.walk([&](Operation *op) { depths.read(op); });
+}
+
+Status checkWeights(ModuleOp module, const runtime::WeightStore &weights) {
+  std::string wrong;
+  for (auto param : module.getOps<ir::ParamOp>()) {
+    auto type = cast<RankedTensorType>(param.getType());
+    ElementType element = type.getElementType().isBF16() ? ElementType::bf16 : ElementType::f32;
+    auto reader = weights.reader(param.getSymName().str(), element, type.getShape());
+    if (!reader)
+      wrong += (wrong.empty() ? "" : "\n") + placeOf(param.getLoc()) + reader.error().message;
+  }
+  if (wrong.empty())
+    return {};
+  return dataError(std::move(wrong));
+}
+
+} // namespace heddle::detail
