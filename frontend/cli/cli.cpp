@@ -29,6 +29,7 @@ static constexpr Verb verbs[] = {
     {"demo", "", "describe a model, fuse it, run it, compare: the tour", demo},
     {"show", "MODEL", "print a model at any level from its graph to machine code", show},
     {"run", "MODEL", "generate text", run},
+    {"explain", "MODEL", "what was fused, what that saves, what was not fused and why", explain},
     {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
     {"bench", "MODEL", "tokens per second, against what the machine can do", bench},
     {"machine", "", "measure what this machine can do", machine},

@@ -1,0 +1,197 @@
+// heddle explain: what each fusion did, what that saves, and what it left alone.
+#include "frontend/cli/explanation.h"
+#include "frontend/cli/layers.h"
+#include "frontend/cli/options.h"
+#include "runtime/text.h"
+
+#include "fmt/format.h"
+
+namespace heddle::command {
+
+using runtime::formatBytes;
+
+//===-- For people
+//------------------------------------------------------------------------------===//
+
+/// "llama.cpp:19,20 attention.cpp:7": the lines of each file together, without its folders.
+static std::string placesText(const std::vector<std::string> &places) {
+  std::string text, current;
+  for (const std::string &place : places) {
+    size_t colon = place.rfind(':');
+    std::string file = place.substr(0, colon);
+    bool same = !text.empty() && file == current;
+    text += same ? "," : (text.empty() ? "" : "  ") + file.substr(file.rfind('/') + 1) + ":";
+    text += place.substr(colon + 1);
+    current = file;
+  }
+  return text;
+}
+
+/// What is said of one layer, for all of `sites`: names within the layer, by themselves.
+static std::string told(const Sites &sites, std::string text) {
+  auto layer = layerOf(sites.first.id);
+  if (!layer || sites.ids.size() == 1)
+    return text;
+  text = replaced(ofAnyLayer(std::move(text), *layer), layer->prefix + "*.", "");
+  return replaced(std::move(text), layer->prefix + "*+1.", "the next one's ");
+}
+
+static std::string sitesText(const Sites &sites, const std::string &what) {
+  std::string text = "    " + sites.operation + "\n      " + told(sites, what) + "\n";
+  if (!sites.first.places.empty())
+    text += "      " + dim("at " + placesText(sites.first.places)) + "\n";
+  return text;
+}
+
+static std::string savingText(const char *phase, const ModelledCost &with,
+                              const ModelledCost &without) {
+  auto bytes = [](int64_t saved, int64_t of) {
+    return saved < 0 ? fmt::format("-{} of {}", formatBytes(-saved), formatBytes(of))
+                     : fmt::format("{} of {}", formatBytes(saved), formatBytes(of));
+  };
+  std::string text = fmt::format("    {:<8} {} of {}, {} moved, {} of activations", phase,
+                                 without.phases - with.phases, counted(without.phases, "phase"),
+                                 bytes(without.bytesMoved - with.bytesMoved, without.bytesMoved),
+                                 bytes(without.arenaBytes - with.arenaBytes, without.arenaBytes));
+  if (without.attentionBytes > with.attentionBytes)
+    text +=
+        fmt::format(", {} of scores", formatBytes(without.attentionBytes - with.attentionBytes));
+  return text + "\n";
+}
+
+static std::string fusionText(const FusionStory &fusion, const Story &story) {
+  std::string text = "\n" + bold(fusion.name) + ": " + fusion.summary + "\n";
+  if (!fusion.on)
+    return text + "  declined by --fuse\n";
+  if (fusion.fired.empty())
+    text += "  did not fire\n";
+  else
+    text += "  fired " + counted(fusion.count, "time") + ":\n";
+  for (const Sites &sites : fusion.fired) {
+    std::string parts;
+    for (const std::string &id : sites.first.from)
+      parts += (parts.empty() ? "" : " + ") + id;
+    text += sitesText(sites, parts);
+  }
+  if (fusion.without) {
+    text += "  saves\n" + savingText("prefill", story.costs->prefill, fusion.without->prefill);
+    if (story.costs->decode)
+      text += savingText("decode", *story.costs->decode, *fusion.without->decode);
+  }
+  if (!fusion.missed.empty())
+    text += "  missed:\n";
+  for (const Sites &sites : fusion.missed) {
+    const FusionEvent &event = sites.first;
+    text +=
+        sitesText(sites, event.remedy.empty() ? event.reason : event.reason + "; " + event.remedy);
+  }
+  return text;
+}
+
+static std::string storyText(const Story &story, const std::string &title) {
+  std::string text = bold(title) + ": fusions " + story.info.fuse + "; ";
+  if (story.costs)
+    text += "savings by the model, for a prompt of " + counted(story.tokens, "token") +
+            " and one token decoded after it\n";
+  else
+    text += "savings are not known: " + story.whyNoCosts + "\n";
+  for (const FusionStory &fusion : story.fusions)
+    text += fusionText(fusion, story);
+  return text;
+}
+
+//===-- For programs
+//----------------------------------------------------------------------------===//
+
+static Json stringsJson(const std::vector<std::string> &strings) {
+  return Json::array(std::vector<Json>(strings.begin(), strings.end()));
+}
+
+static Json costJson(const ModelledCost &cost) {
+  return Json::object({{"phases", cost.phases},
+                       {"bytes_moved", cost.bytesMoved},
+                       {"arena_bytes", cost.arenaBytes},
+                       {"attention_bytes", cost.attentionBytes}});
+}
+
+static Json costsJson(const std::optional<ModelledCosts> &costs) {
+  if (!costs)
+    return Json::null();
+  return Json::object({{"prefill", costJson(costs->prefill)},
+                       {"decode", costs->decode ? costJson(*costs->decode) : Json::null()}});
+}
+
+static Json savedJson(const FusionStory &fusion, const Story &story) {
+  if (!fusion.without)
+    return Json::null();
+  auto less = [](const ModelledCost &without, const ModelledCost &with) {
+    return ModelledCost{.phases = without.phases - with.phases,
+                        .bytesMoved = without.bytesMoved - with.bytesMoved,
+                        .arenaBytes = without.arenaBytes - with.arenaBytes,
+                        .attentionBytes = without.attentionBytes - with.attentionBytes};
+  };
+  ModelledCosts saved{.prefill = less(fusion.without->prefill, story.costs->prefill)};
+  if (story.costs->decode)
+    saved.decode = less(*fusion.without->decode, *story.costs->decode);
+  return costsJson(saved);
+}
+
+static Json fusionJson(const FusionStory &fusion, const Story &story) {
+  std::vector<Json> sites, misses;
+  for (const Sites &one : fusion.fired)
+    sites.push_back(Json::object({{"operation", one.operation},
+                                  {"ids", stringsJson(one.ids)},
+                                  {"from", stringsJson(one.first.from)},
+                                  {"places", stringsJson(one.first.places)}}));
+  for (const Sites &one : fusion.missed)
+    misses.push_back(Json::object({{"operation", one.operation},
+                                   {"ids", stringsJson(one.ids)},
+                                   {"reason", one.first.reason},
+                                   {"remedy", one.first.remedy},
+                                   {"places", stringsJson(one.first.places)}}));
+  return Json::object({{"name", fusion.name},
+                       {"summary", fusion.summary},
+                       {"declined", fusion.on ? Json::null() : Json("--fuse")},
+                       {"fired", fusion.count},
+                       {"sites", Json::array(sites)},
+                       {"saved", savedJson(fusion, story)},
+                       {"missed", Json::array(misses)}});
+}
+
+static Json storyJson(const Story &story) {
+  std::vector<Json> fusions;
+  for (const FusionStory &fusion : story.fusions)
+    fusions.push_back(fusionJson(fusion, story));
+  return Json::object({{"tokens", story.tokens},
+                       {"fuse", story.info.fuse},
+                       {"isa", story.info.isa},
+                       {"costs", costsJson(story.costs)},
+                       {"fusions", Json::array(fusions)}});
+}
+
+//===-- The verb
+//--------------------------------------------------------------------------------===//
+
+int explain(const Invocation &invocation) {
+  Parser parser(invocation, "Says where each fusion fired and what it saves, where it did not and "
+                            "why, and what to do about it. Reads no weights, generates no code.");
+  parser.addModel();
+  int64_t tokens = 0;
+  std::string json;
+  parser.addNumber("--prompt-tokens", tokens, 1, 1 << 24,
+                   "length of the prompt that savings are modelled for (512, or what fits)");
+  parser.addJson(json);
+  if (auto code = parser.parse())
+    return *code;
+  auto model = parser.load();
+  if (!model)
+    return fail(model.error());
+  ProgressLine progress(!parser.common.quiet);
+  auto story = tellFusions(*model, parser.common.compileOptions(), tokens, progress);
+  if (!story)
+    return fail(story.error());
+  Status written = report(storyText(*story, model->name), storyJson(*story), json);
+  return written ? exitOk : fail(written.error());
+}
+
+} // namespace heddle::command
