@@ -32,6 +32,7 @@ static constexpr Verb verbs[] = {
     {"explain", "MODEL", "what was fused, what that saves, what was not fused and why", explain},
     {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
     {"bench", "MODEL", "tokens per second, against what the machine can do", bench},
+    {"reduce", "MODEL", "the smallest graph that still goes wrong", reduce},
     {"machine", "", "measure what this machine can do", machine},
     {"list", "WHAT", "models, passes, ops or kernels", list},
     {"opt", "[FILE]", "run passes on the text of a graph, as mlir-opt does", opt},

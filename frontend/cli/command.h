@@ -34,6 +34,7 @@ int run(const Invocation &invocation);
 int explain(const Invocation &invocation);
 int compare(const Invocation &invocation);
 int bench(const Invocation &invocation);
+int reduce(const Invocation &invocation);
 int machine(const Invocation &invocation);
 int list(const Invocation &invocation);
 int demo(const Invocation &invocation);
