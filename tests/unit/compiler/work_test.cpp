@@ -107,7 +107,7 @@ TEST(Explain, IsForGraphs) {
   ASSERT_TRUE(text);
   auto explanation = explain(ModelSource::fromText(*text, "fused.mlir"));
   ASSERT_FALSE(explanation);
-  EXPECT_EQ(explanation.error().kind, ErrorKind::usage);
+  EXPECT_EQ(explanation.error().kind, ErrorKind::data);
 }
 
 TEST(Catalog, ListsWhatThereIs) {
