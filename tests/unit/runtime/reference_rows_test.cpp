@@ -102,7 +102,7 @@ TEST(ReferenceAttention, SkipsWhatIsHidden) {
   Visibility causal;
   causal.causal = true;
   auto keep = [](Tensor64 scores) { return scores; };
-  Tensor64 result = attention(query, key, value, keep, &causal);
+  Tensor64 result = attention(query, key, value, keep, &causal, nullptr);
   EXPECT_EQ(result.data[0], 3);
   EXPECT_TRUE(std::isnan(result.data[1]));
 }
