@@ -282,15 +282,19 @@ private:
       e.store(e.toInt(high), intervals, {row, e.index(1)});
     };
     Value none = e.add(keyBase, keyCount);
+    Value zero = e.index(0);
     SmallVector<Value> run =
-        e.loop(begin, end, 1, {none, keyBase}, [&](Value token, ValueRange outer) {
+        e.loop(begin, end, 1, {none, keyBase, zero}, [&](Value token, ValueRange outer) {
           auto [low, high] = interval(positionOf(token));
-          auto [first, last] =
-              emitFindSegment(e, keySegments, viewBase, low, high, e.load(querySegments, {token}));
+          Value wanted = e.load(querySegments, {token});
+          auto [first, last, found] = emitFindSegment(e, keySegments, viewBase, low, high, wanted);
           store(token, first, last);
           // Where there is none, `first` is the largest number and `last` is 0.
-          return SmallVector<Value>{e.min(outer[0], first), e.max(outer[1], last)};
+          Value holes = e.sub(e.max(zero, e.sub(last, first)), found);
+          return SmallVector<Value>{e.min(outer[0], first), e.max(outer[1], last),
+                                    e.add(outer[2], holes)};
         });
+    hasHoles = e.less(zero, run[2]);
     e.loop(begin, end, 1, [&](Value token) {
       auto [low, high] = intervalOf(token);
       low = arith::SelectOp::create(e.b, e.loc, e.less(low, high), low, run[0]);
@@ -545,8 +549,12 @@ private:
     Value from = e.div(least, per), to = e.ceilDiv(most, per);
     Value bodyFrom = e.min(to, e.max(from, e.ceilDiv(start, per)));
     Value bodyTo = e.max(bodyFrom, e.div(stop, per));
-    if (hasTensorMask())
-      bodyFrom = bodyTo = e.max(from, to); // any of them may be hidden
+    if (hasTensorMask()) {
+      // Any key may be hidden, but in segments that are runs of rows none is.
+      Value anyHidden = mask ? e.integer(1, 1) : hasHoles, all = e.max(from, to);
+      bodyFrom = arith::SelectOp::create(e.b, e.loc, anyHidden, all, bodyFrom);
+      bodyTo = arith::SelectOp::create(e.b, e.loc, anyHidden, all, bodyTo);
+    }
 
     auto emit = [&](Value begin, Value end, ValueRange start, bool edge) {
       ProductTile tile;
@@ -650,11 +658,11 @@ private:
   Value rowTable, sequenceTable, keySequenceTable;
   SmallVector<Value> extras;
   Value scores, weights, packedQuery;
-  Value
-      intervals; // with segments: the first key of every row of the run and the one after its last
+  Value intervals; // with segments: where the keys of each row of the run begin and end
 
   // The present tile and run.
   SmallVector<Value> batch;
+  Value hasHoles;   // whether a segment of the run has other keys between its own
   Value batchHeads; // key heads of the batches before
   Value firstHead, sequence, slot, runBegin, keyBase, keyCount, keyPosition, viewBase;
   Value firstKey, lastKey; // the blocks that some row of the run sees, in the buffer's coordinates

@@ -35,16 +35,18 @@ DictionaryAttr blockClasses(Builder &builder, const ir::MaskConditions &mask) {
   std::string keys = ofAll("max", firsts) + " to " + ofAll("min", lasts);
   if (mask.querySegments)
     keys = "the first to the last of p's segment in " + keys;
-  bool isTensor = mask.mask || mask.querySegments;
   auto entry = [&](StringRef name, const Twine &text) {
     return builder.getNamedAttr(name, builder.getStringAttr(text));
   };
+  std::string edge = hidesEarly ? "the first and the last block with these keys"
+                                : "the last block with these keys";
+  if (mask.querySegments)
+    edge += ", all where others lie between them";
+  if (mask.mask)
+    edge = "blocks with these keys: a tensor decides for each of them";
   return builder.getDictionaryAttr(
       {entry("keys", keys), entry("skipped", hidesAny ? "blocks without these keys" : "none"),
-       entry("full", isTensor ? "none" : "the other blocks"),
-       entry("edge", isTensor     ? "blocks with these keys: a tensor decides for each of them"
-                     : hidesEarly ? "the first and the last block with these keys"
-                                  : "the last block with these keys")});
+       entry("full", mask.mask ? "none" : "the other blocks"), entry("edge", edge)});
 }
 
 } // namespace heddle::codegen

@@ -1,4 +1,5 @@
-// Segments of keys: 16 of them are compared at a time, and each lane keeps its first and last find.
+// Segments of keys: 16 of them are compared at a time, and each lane keeps its first and its last
+// find.
 #include "codegen/kernels/segments.h"
 
 #include "codegen/kernels/region.h"
@@ -9,8 +10,8 @@ using namespace mlir;
 
 namespace heddle::codegen {
 
-std::pair<Value, Value> emitFindSegment(Emit &e, Value segments, Value base, Value low, Value high,
-                                        Value wanted) {
+SegmentKeys emitFindSegment(Emit &e, Value segments, Value base, Value low, Value high,
+                            Value wanted) {
   VectorType numbers = e.vec(e.i32());
   auto splat = [&](int32_t value) -> Value {
     return arith::ConstantOp::create(e.b, e.loc,
@@ -29,17 +30,20 @@ std::pair<Value, Value> emitFindSegment(Emit &e, Value segments, Value base, Val
     alike = arith::AndIOp::create(e.b, e.loc, inside, alike);
     Value at = arith::AddIOp::create(e.b, e.loc, e.broadcast(e.toInt(key)), lane);
     Value after = arith::AddIOp::create(e.b, e.loc, at, one);
+    Value counted = arith::SelectOp::create(e.b, e.loc, alike, one, zero);
     at = arith::SelectOp::create(e.b, e.loc, alike, at, most);
     after = arith::SelectOp::create(e.b, e.loc, alike, after, zero);
     return SmallVector<Value>{arith::MinSIOp::create(e.b, e.loc, found[0], at),
-                              arith::MaxSIOp::create(e.b, e.loc, found[1], after)};
+                              arith::MaxSIOp::create(e.b, e.loc, found[1], after),
+                              arith::AddIOp::create(e.b, e.loc, found[2], counted)};
   };
-  SmallVector<Value> found = e.loop(low, high, lanes, {most, zero}, scan);
+  SmallVector<Value> found = e.loop(low, high, lanes, {most, zero, zero}, scan);
   auto reduced = [&](vector::CombiningKind kind, Value vector) {
     return e.toIndex(vector::ReductionOp::create(e.b, e.loc, kind, vector));
   };
   return {reduced(vector::CombiningKind::MINSI, found[0]),
-          reduced(vector::CombiningKind::MAXSI, found[1])};
+          reduced(vector::CombiningKind::MAXSI, found[1]),
+          reduced(vector::CombiningKind::ADD, found[2])};
 }
 
 } // namespace heddle::codegen

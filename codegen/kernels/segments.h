@@ -5,10 +5,14 @@
 
 namespace heddle::codegen {
 
-/// The first key of segment `wanted` among the keys [low, high), and the one after the last; the
-/// largest i32 and 0 where there is none. `segments` holds the numbers, that of key 0 at `base`.
-std::pair<mlir::Value, mlir::Value> emitFindSegment(Emit &emit, mlir::Value segments,
-                                                    mlir::Value base, mlir::Value low,
-                                                    mlir::Value high, mlir::Value wanted);
+/// Keys of one segment: the first, the one after the last, and how many they are.
+struct SegmentKeys {
+  mlir::Value first, last, count;
+};
+
+/// The keys of segment `wanted` among the keys [low, high); where there are none `first` is the
+/// largest i32 and `last` is 0. `segments` holds the numbers, that of key 0 at `base`.
+SegmentKeys emitFindSegment(Emit &emit, mlir::Value segments, mlir::Value base, mlir::Value low,
+                            mlir::Value high, mlir::Value wanted);
 
 } // namespace heddle::codegen

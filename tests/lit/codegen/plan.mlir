@@ -47,7 +47,7 @@ module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
 // CHECK: heddle.attention
 // CHECK-SAME: blocks = {edge = "the first and the last block with these keys", full = "the other blocks", keys = "max(0, p - 3, p / 8 * 8) to min(n - 1, max(p, 5), p, p / 8 * 8 + 7)", skipped = "blocks without these keys"}
 // CHECK: heddle.attention
-// CHECK-SAME: blocks = {edge = "blocks with these keys: a tensor decides for each of them", full = "none", keys = "the first to the last of p's segment in 0 to n - 1", skipped = "blocks without these keys"}
+// CHECK-SAME: blocks = {edge = "the first and the last block with these keys, all where others lie between them", full = "the other blocks", keys = "the first to the last of p's segment in 0 to n - 1", skipped = "blocks without these keys"}
 module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
   func.func @blocks(%q: tensor<2x?x4xf32>, %k: tensor<2x?x4xf32>, %a: tensor<?xi32>, %b: tensor<?xi32>) -> (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) {
     %0 = heddle.attention %q, %k, %k : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {
