@@ -130,6 +130,9 @@ TEST(Graph, survivesNonsense) {
   rotate(splitHeads(x, 4), g.input({anySize}, ElementType::i32), {.base = 0});
   rotate(splitHeads(x, 4), g.input({anySize}, ElementType::i32), {.frequencies = {1, 2}});
   mask(x, {.window = -1});
+  mask(x, {.chunk = -1});
+  mask(x, {.querySegments = g.input({anySize}, ElementType::i32)});
+  softmaxWithSink(x, g.weight("sinks", {3}));
   rmsNorm(x, g.weight("n", {63}));
   g.weight("", {1});
   g.weight("negative", {-4});
@@ -139,7 +142,7 @@ TEST(Graph, survivesNonsense) {
   attention({.query = x, .key = x, .value = x, .heads = 0});
   g.output(x);
   EXPECT_FALSE(g.check());
-  EXPECT_GE(g.errors().size(), 23u) << g.check().error().message;
+  EXPECT_GE(g.errors().size(), 26u) << g.check().error().message;
 }
 
 TEST(Graph, anEmptyGraphIsAnError) {
@@ -195,6 +198,24 @@ TEST(Graph, idsAreUnique) {
   g.output(linear(x.named("softmax"), g.weight("table", {16, 8})));
   auto found = idsOf(textOf(g));
   EXPECT_EQ(std::set<std::string>(found.begin(), found.end()).size(), found.size());
+}
+
+TEST(Graph, masksAndSinksAreWhatTheDialectSays) {
+  Graph g;
+  Value scores = g.input({4, anySize, anySize});
+  Value segments = g.input({anySize}, ElementType::i32);
+  scores = mask(scores, {.causal = true,
+                         .window = 9,
+                         .prefix = 3,
+                         .chunk = 16,
+                         .querySegments = segments,
+                         .keySegments = segments,
+                         .visible = g.input({1, anySize}, ElementType::i1)});
+  g.output(softmaxWithSink(scores, g.weight("sinks", {4})));
+  std::string text = textOf(g);
+  EXPECT_THAT(text, HasSubstr("mask(%arg2) segments(%arg1, %arg1) {causal, chunk = 16 : i64"));
+  EXPECT_THAT(text, HasSubstr("prefix = 3 : i64, window = 9 : i64"));
+  EXPECT_THAT(text, HasSubstr("heddle.softmax %0 sink(%1)"));
 }
 
 TEST(Graph, elementTypeFollowsUse) {
