@@ -19,7 +19,8 @@ std::string Lowering::signature(Operation *op) const {
   for (NamedAttribute attribute : op->getAttrs()) {
     StringRef name = attribute.getName();
     bool naming = name == idAttrName || name == fromAttrName || name == buffersAttrName ||
-                  name == temporariesAttrName || (isa<CacheAppendOp>(op) && name == "layer");
+                  name == temporariesAttrName || name == joinedAttrName ||
+                  (isa<CacheAppendOp>(op) && name == "layer");
     if (!naming)
       stream << ' ' << name << '=' << attribute.getValue();
     else if (name == temporariesAttrName)
@@ -155,7 +156,7 @@ static StringRef scheduleName(runtime::Schedule schedule) {
   llvm_unreachable("every schedule is handled");
 }
 
-LogicalResult Lowering::addLaunch(Operation *op, const Launch &launch) {
+LogicalResult Lowering::addLaunch(Operation *op, const Launch &launch, bool joined) {
   OpBuilder builder = OpBuilder::atBlockEnd(&program);
   SmallVector<Attribute> operands = {builder.getStringAttr("dims")};
   for (Ref ref : launch.operands) {
@@ -172,7 +173,7 @@ LogicalResult Lowering::addLaunch(Operation *op, const Launch &launch) {
   LaunchOp::create(
       builder, op->getLoc(), launch.kernel, id ? id.getValue() : op->getName().stripDialect(),
       builder.getArrayAttr(operands), builder.getArrayAttr(grid), scheduleName(launch.schedule),
-      text(launch.scratch), text(launch.flops), text(launch.bytes), text(launch.attention));
+      text(launch.scratch), text(launch.flops), text(launch.bytes), text(launch.attention), joined);
   return success();
 }
 
@@ -184,8 +185,9 @@ LogicalResult Lowering::lower(KernelOpInterface op) {
       return failure();
     entry->second = std::move(current);
   }
-  for (const Launch &launch : entry->second)
-    if (failed(addLaunch(op, launch)))
+  // Of several launches each needs what the one before it made.
+  for (const auto &[i, launch] : llvm::enumerate(entry->second))
+    if (failed(addLaunch(op, launch, i == 0 && op->hasAttr(joinedAttrName))))
       return failure();
   return success();
 }

@@ -32,7 +32,7 @@ struct Ref {
   bool operator==(const Ref &) const = default;
 };
 
-/// One phase of an operation.
+/// A kernel of an operation, run over its tiles.
 struct Launch {
   std::string kernel;
   llvm::SmallVector<Ref> operands;
@@ -65,7 +65,7 @@ private:
   friend class KernelBuilder;
   std::string signature(mlir::Operation *op) const;
   mlir::FailureOr<mlir::Attribute> resolve(mlir::Operation *op, Ref ref) const;
-  mlir::LogicalResult addLaunch(mlir::Operation *op, const Launch &launch);
+  mlir::LogicalResult addLaunch(mlir::Operation *op, const Launch &launch, bool joined);
 
   mlir::ModuleOp kernels;
   mlir::Block &program;

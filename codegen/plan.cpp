@@ -1,6 +1,10 @@
-// plan: kernels, tiles, layouts and slots. Lifetimes are positions in the order of operations; a
-// slot is given to the next value that begins after its last tenant's end, one of the same size
-// first, so that memory that was just read is written again.
+// plan: kernels, tiles, layouts, phases and slots.
+//
+// In decode, where a phase takes microseconds, neighbouring kernels that do not depend on each
+// other share one. Prefill would gain nothing, and hold more values at once.
+//
+// Lifetimes are counted in phases; a slot is given to the next value that begins after its last
+// tenant's end, one of the same size first, so that memory that was just read is written again.
 #include "codegen/plan.h"
 
 #include "codegen/interfaces.h"
@@ -66,7 +70,28 @@ struct Plan : impl::PlanBase<Plan> {
     for (Operation &op : function.getBody().front())
       if (auto kernel = dyn_cast<KernelOpInterface>(op); kernel && !views.isView(&op))
         kernel.plan(context);
+    if (context.phase == Phase::decode)
+      joinPhases(function, views);
     assignSlots(function, context);
+  }
+
+  /// Marks the kernels that share the phase of the kernel before them.
+  void joinPhases(func::FuncOp function, const ViewAnalysis &views) {
+    llvm::SmallPtrSet<Operation *, 8> phase;
+    for (Operation &op : function.getBody().front()) {
+      if (!isa<KernelOpInterface>(op) || views.isView(&op))
+        continue;
+      bool depends = llvm::any_of(op.getOperands(), [&](Value operand) {
+        if (isa<RankedTensorType>(operand.getType()))
+          operand = views.of(operand).root;
+        return phase.contains(operand.getDefiningOp());
+      });
+      if (depends || phase.empty())
+        phase.clear();
+      else
+        op.setAttr(joinedAttrName, UnitAttr::get(op.getContext()));
+      phase.insert(&op);
+    }
   }
 
   /// Heads that are split from rows, or will be merged into them, lie row by row: splitting and
@@ -90,8 +115,10 @@ struct Plan : impl::PlanBase<Plan> {
     Block &body = function.getBody().front();
     llvm::DenseMap<Operation *, unsigned> order;
     llvm::DenseMap<Value, unsigned> lastUse;
+    unsigned now = 0;
     for (Operation &op : body) {
-      unsigned now = order[&op] = order.size();
+      now += !op.hasAttr(joinedAttrName);
+      order[&op] = now;
       for (Value operand : op.getOperands())
         if (isa<RankedTensorType>(operand.getType()))
           lastUse[context.views.of(operand).root] = now;

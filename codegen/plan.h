@@ -13,6 +13,8 @@ inline constexpr llvm::StringLiteral buffersAttrName = "heddle.buffers";
 inline constexpr llvm::StringLiteral temporariesAttrName = "heddle.temporaries";
 /// On an operation: the kernel and the tiles chosen for it, a dictionary.
 inline constexpr llvm::StringLiteral kernelAttrName = "heddle.kernel";
+/// On an operation: it shares the phase of the kernel before it.
+inline constexpr llvm::StringLiteral joinedAttrName = "heddle.joined";
 /// On the module: the instruction set, as `--isa` names it.
 inline constexpr llvm::StringLiteral isaAttrName = "heddle.isa";
 /// On the module: `prefill` or `decode`.

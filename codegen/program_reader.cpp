@@ -164,6 +164,9 @@ private:
     runtime::Step step;
     step.symbol = launch.getKernel().str();
     step.id = launch.getId().str();
+    step.joined = launch.getJoined();
+    if (step.joined && program.steps.empty())
+      return wrong("begins with a launch that is joined, to none before it");
     step.kernel = kernel(step.symbol);
     if (!step.kernel)
       return wrong("launches '" + step.symbol + "', which is no kernel of the module");

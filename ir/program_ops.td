@@ -11,7 +11,7 @@ def Heddle_ProgramOp : Heddle_Op<"program", [Symbol, NoTerminator, SingleBlock,
                                              IsolatedFromAbove, NoRegionArguments]> {
   let summary = "the phases of a compiled model";
   let description = [{
-    A list of launches, run one after the other. `function` is the type of the model, `dims` names the dynamic dimensions that sizes
+    A list of launches, run one after the other but for those that are joined. `function` is the type of the model, `dims` names the dynamic dimensions that sizes
     are written in: `context`, or `tokens@1`, `sequences@1`, `outputs@1`, `keys@1` for argument 1, or `tensor@0.1` for dimension 1 of
     argument 0. `inputs` are the shapes of the arguments (none for what is no tensor), `slots` the regions of the arena, each with the sizes in bytes of the values that share it; `outputs` the shapes of the results.
 
@@ -28,10 +28,11 @@ def Heddle_ProgramOp : Heddle_Op<"program", [Symbol, NoTerminator, SingleBlock,
 }
 
 def Heddle_LaunchOp : Heddle_Op<"launch", [HasParent<"ProgramOp">]> {
-  let summary = "one phase: a kernel over a grid of tiles";
+  let summary = "a kernel over a grid of tiles";
   let description = [{
     `operands` say where each operand of the kernel lives: `dims`, `input:0`, `sequences:1`, `rows:1`, `key_rows:1`, `output_rows:1`, `slot:3`, `cache_keys:0`,
     `cache_values:0`, `output:0`; `{param = @w, type = .., layout = "panels", transposed = true}`; or a constant. Each entry of `grid` is an extent and the extent of one tile. `schedule` is `serial`, `even` or `dynamic`.
+    A `joined` launch does not depend on the launch before it and shares its phase: both run together, before what follows.
     `scratch` is bytes for each worker; `flops` and `bytes` model the work, `attention` the bytes of scores kept in the arena.
 
     ```mlir
@@ -42,8 +43,8 @@ def Heddle_LaunchOp : Heddle_Op<"launch", [HasParent<"ProgramOp">]> {
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, StrAttr:$id, ArrayAttr:$operands,
                        StrArrayAttr:$grid, StrAttr:$schedule, StrAttr:$scratch, StrAttr:$flops,
-                       StrAttr:$bytes, StrAttr:$attention);
-  let assemblyFormat = "$kernel attr-dict";
+                       StrAttr:$bytes, StrAttr:$attention, UnitAttr:$joined);
+  let assemblyFormat = "$kernel (`joined` $joined^)? attr-dict";
 }
 
 #endif // HEDDLE_IR_PROGRAM_OPS

@@ -195,19 +195,39 @@ void Executor::runSteps(const Plan &plan) {
   [[maybe_unused]] Clock::time_point before;
   if constexpr (measured)
     before = Clock::now();
-  for (const ReadyStep &step : plan.steps()) {
-    if (step.schedule == Schedule::serial)
-      step.kernel(step.operands, 0, step.tiles, scratch);
-    else
-      pool.run(step.tiles, step.schedule, [&](int64_t begin, int64_t end, int worker) {
+  auto runTogether = [&](std::span<const ReadyStep> steps, Schedule schedule) {
+    if (schedule == Schedule::serial || pool.workers() == 1) {
+      for (const ReadyStep &step : steps)
+        step.kernel(step.operands, 0, step.tiles, scratch);
+    } else if (steps.size() == 1) {
+      const ReadyStep &step = steps.front();
+      pool.run(step.tiles, schedule, [&](int64_t begin, int64_t end, int worker) {
         step.kernel(step.operands, begin, end, scratch + worker * stride);
       });
-    if constexpr (measured) {
-      Clock::time_point after = Clock::now();
-      ++times[step.index].calls;
-      times[step.index].nanoseconds +=
-          std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
-      before = after;
+    } else {
+      // Every worker takes its share of each.
+      int64_t shares = pool.workers();
+      pool.run(shares, Schedule::even, [&](int64_t first, int64_t last, int worker) {
+        for (int64_t share = first; share < last; ++share)
+          for (const ReadyStep &step : steps)
+            if (auto [begin, end] = shareOf(step.tiles, shares, share); begin < end)
+              step.kernel(step.operands, begin, end, scratch + worker * stride);
+      });
+    }
+  };
+  for (const ReadyPhase &phase : plan.phases()) {
+    std::span<const ReadyStep> steps = plan.stepsOf(phase);
+    if constexpr (!measured) {
+      runTogether(steps, phase.schedule);
+    } else {
+      for (const ReadyStep &step : steps) {
+        runTogether({&step, 1}, phase.schedule);
+        Clock::time_point after = Clock::now();
+        ++times[step.index].calls;
+        times[step.index].nanoseconds +=
+            std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
+        before = after;
+      }
     }
   }
 }

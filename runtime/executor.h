@@ -62,7 +62,8 @@ public:
   int64_t arenaBytes() const { return mostArena; }
   int64_t activationBytes() const { return mostSlots; }
 
-  /// Measures each step from now on, or no longer. Starting anew forgets what was measured.
+  /// Measures each step from now on, or no longer. Starting anew forgets what was measured. The
+  /// steps of a phase then run one after the other, so that each has a time of its own.
   void profile(bool on);
 
   /// What was measured: the steps of the prefill program, then those of the decode program.

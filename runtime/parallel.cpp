@@ -13,7 +13,6 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
-#include <utility>
 #include <vector>
 
 // The thread sanitizer does not see what the TBB library synchronises, which is not built for it,
@@ -114,13 +113,6 @@ private:
   std::atomic<uint64_t> range{0};
 };
 
-/// Tiles [first, second) of share `share` of `shares`. No product that could overflow.
-std::pair<int64_t, int64_t> contiguousShare(int64_t tiles, int64_t shares, int64_t share) {
-  int64_t size = tiles / shares, longer = tiles % shares; // so many shares are one longer
-  int64_t begin = share * size + std::min(share, longer);
-  return {begin, begin + size + (share < longer)};
-}
-
 } // namespace
 
 struct ThreadPool::Team {
@@ -153,7 +145,7 @@ void ThreadPool::runShared(int64_t tiles, Schedule schedule, Body body) {
   if (tiles > Remaining::maxTiles)
     schedule = Schedule::even;
   auto runEven = [=](int64_t share) {
-    auto [begin, end] = contiguousShare(tiles, shares, share);
+    auto [begin, end] = shareOf(tiles, shares, share);
     body.call(body.callee, begin, end, static_cast<int>(share));
   };
   auto runDynamic = [=, &remaining = team->remaining](int64_t share) {
@@ -168,7 +160,7 @@ void ThreadPool::runShared(int64_t tiles, Schedule schedule, Body body) {
   };
   if (schedule == Schedule::dynamic)
     for (int64_t share = 0; share < shares; ++share) {
-      auto [begin, end] = contiguousShare(tiles, shares, share);
+      auto [begin, end] = shareOf(tiles, shares, share);
       team->remaining[share].set(begin, end);
     }
   Team *order = team.get();

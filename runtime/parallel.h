@@ -9,6 +9,17 @@
 
 namespace heddle::runtime {
 
+/// The part of [0, tiles) that is share `share` of `shares` contiguous ones, the first of them
+/// longer by one where they cannot be equal.
+struct Share {
+  int64_t begin, end;
+};
+inline Share shareOf(int64_t tiles, int64_t shares, int64_t share) {
+  int64_t size = tiles / shares, longer = tiles % shares; // no product that could overflow
+  int64_t begin = share * size + (share < longer ? share : longer);
+  return {begin, begin + size + (share < longer)};
+}
+
 /// Runs phases on a fixed number of workers, the calling thread among them. Workers are numbered
 /// [0, workers()), and no two parts of a phase run under one number at once, so each may own a
 /// block of scratch. One pool serves one caller at a time; pools of different callers share

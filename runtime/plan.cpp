@@ -23,11 +23,11 @@ constexpr int64_t scratchAlignment = 128;
 /// Pointers kept in Bases for every argument: data or sequences, rows, key rows, output rows.
 constexpr size_t pointersPerInput = 4;
 
-bool worthSharing(const Step &step, int64_t flops, int64_t bytes) {
+/// Modelled time on one core.
+int64_t nanoseconds(const Step &step, int64_t flops, int64_t bytes) {
   if (step.flops.empty() && step.bytes.empty())
-    return true; // nothing is known of it
-  return saturatingAdd(flops / coreFlopsPerNanosecond, bytes / coreBytesPerNanosecond) >=
-         minParallelNanoseconds;
+    return minParallelNanoseconds; // nothing is known of it
+  return saturatingAdd(flops / coreFlopsPerNanosecond, bytes / coreBytesPerNanosecond);
 }
 
 Error tooLarge() { return dataError("this call would need buffers larger than can be addressed"); }
@@ -74,6 +74,7 @@ Plan::Plan(const BoundProgram &bound, int workers) : bound(bound), workers(worke
   resultBytes.resize(program.outputs.size());
   results.resize(program.outputs.size());
   ready.reserve(program.steps.size());
+  readyPhases.reserve(program.steps.size());
   newBases.pointers.resize(program.inputs.size() * pointersPerInput + program.outputs.size());
 }
 
@@ -267,15 +268,37 @@ Status Plan::placeSteps(uint64_t changed, bool everything) {
     if (sizes.tiles <= 0)
       continue;
     ready.push_back(
-        {step.kernel, operands.data() + firstOperand[i], sizes.tiles,
-         worthSharing(step, sizes.flops, sizes.bytes) ? step.schedule : Schedule::serial,
-         static_cast<uint32_t>(i)});
-    ++modelled.phases;
+        {step.kernel, operands.data() + firstOperand[i], sizes.tiles, static_cast<uint32_t>(i)});
     modelled.flops = saturatingAdd(modelled.flops, sizes.flops);
     modelled.bytes = saturatingAdd(modelled.bytes, sizes.bytes);
     modelled.attentionBytes = saturatingAdd(modelled.attentionBytes, sizes.attention);
   }
+  formPhases();
   return {};
+}
+
+void Plan::formPhases() {
+  const std::vector<Step> &steps = bound.program.steps;
+  readyPhases.clear();
+  int64_t work = 0; // of the last phase
+  size_t next = 0;  // step of the program
+  bool joined = false;
+  for (uint32_t i = 0; i < ready.size(); ++i) {
+    // Joined by all steps since the last one that has something to do.
+    for (joined = i > 0; next <= ready[i].index; ++next)
+      joined &= steps[next].joined;
+    const Step &step = steps[ready[i].index];
+    const StepSizes &sizes = stepSizes[ready[i].index];
+    joined &= step.schedule == Schedule::even &&
+              steps[ready[i - joined].index].schedule == Schedule::even;
+    if (!joined)
+      readyPhases.push_back({i, 0, Schedule::serial});
+    work = saturatingAdd(joined ? work : 0, nanoseconds(step, sizes.flops, sizes.bytes));
+    ReadyPhase &phase = readyPhases.back();
+    ++phase.count;
+    phase.schedule = work >= minParallelNanoseconds ? step.schedule : Schedule::serial;
+  }
+  modelled.phases = static_cast<int64_t>(readyPhases.size());
 }
 
 void Plan::measureStep(const Step &step, StepSizes &sizes) const {

@@ -41,8 +41,14 @@ struct ReadyStep {
   Kernel kernel;
   void *const *operands;
   int64_t tiles;
-  Schedule schedule;
   uint32_t index; ///< in the program
+};
+
+/// Steps that run together: `count` from `first` on. More than one are all scheduled alike, and not
+/// `dynamic`.
+struct ReadyPhase {
+  uint32_t first, count;
+  Schedule schedule;
 };
 
 /// One program of an executor, with everything that depends on the dimensions computed once for as
@@ -71,7 +77,10 @@ public:
   void point(const Call &call, std::span<const Batch> batches, std::byte *arena);
 
   const BoundProgram &program() const { return bound; }
-  std::span<const ReadyStep> steps() const { return ready; }
+  std::span<const ReadyPhase> phases() const { return readyPhases; }
+  std::span<const ReadyStep> stepsOf(const ReadyPhase &phase) const {
+    return std::span(ready).subspan(phase.first, phase.count);
+  }
   std::byte *scratch() const { return scratchBase; }
   int64_t scratchStride() const { return stride; }
   const Cost &cost() const { return modelled; }
@@ -99,6 +108,7 @@ private:
   Status placeBuffers(uint64_t changed, bool everything);
   Status placeSteps(uint64_t changed, bool everything);
   void measureStep(const Step &step, StepSizes &sizes) const;
+  void formPhases();
   Status checkDestinations(const Call &call) const;
   void *address(const Operand &operand) const;
 
@@ -114,6 +124,7 @@ private:
   int64_t total = 0, slotTotal = 0, scratchOffset = 0, stride = 0;
   std::vector<TensorView> results;
   std::vector<ReadyStep> ready;
+  std::vector<ReadyPhase> readyPhases;
   Cost modelled;
 
   // The addresses the operands were computed from, as of the last call.

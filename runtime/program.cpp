@@ -23,6 +23,8 @@ public:
       checkSizes(slot.tenants, "an arena slot");
     for (const Step &step : program.steps)
       checkStep(step);
+    if (!program.steps.empty() && program.steps.front().joined)
+      fail(fmt::format("step {} joins a phase before the first", program.steps.front().id));
     if (!problem.empty())
       return internalError("a compiled program is malformed: " + problem);
     return {};

@@ -74,7 +74,8 @@ enum class Schedule : uint8_t {
   dynamic, ///< contiguous shares, tile by tile; who is done early helps the others
 };
 
-/// One phase: a kernel run over a grid of tiles, all done before the next step starts.
+/// A kernel run over a grid of tiles. The steps of a phase run together, all done before the next
+/// phase starts.
 struct Step {
   Kernel kernel = nullptr;
   std::string symbol; ///< name of the kernel in the code, for profilers
@@ -82,10 +83,11 @@ struct Step {
   std::vector<Operand> operands;
   std::vector<GridAxis> grid;
   Schedule schedule = Schedule::even;
-  Size scratch;   ///< bytes of scratch for each worker
-  Size flops;     ///< modelled arithmetic of the phase
-  Size bytes;     ///< modelled bytes read and written
-  Size attention; ///< bytes of intermediate scores it keeps in the arena, counted apart
+  bool joined = false; ///< belongs to the phase of the step before, which it does not depend on
+  Size scratch;        ///< bytes of scratch for each worker
+  Size flops;          ///< modelled arithmetic
+  Size bytes;          ///< modelled bytes read and written
+  Size attention;      ///< bytes of intermediate scores it keeps in the arena, counted apart
 };
 
 /// A region of the arena shared by values whose lifetimes do not meet; as large as its largest

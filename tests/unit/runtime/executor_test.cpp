@@ -291,6 +291,81 @@ TEST(Executor, SmallPhasesStayOnTheCallingThread) {
   EXPECT_EQ(partsFor(10), 1);
 }
 
+/// out[i] = 2 x[i] + x[i]^2, the two terms by steps that do not depend on each other.
+static std::shared_ptr<ProgramSet> sumOfTwoSteps(Schedule schedule) {
+  auto set = std::make_shared<ProgramSet>();
+  Program &program = set->prefill.program;
+  Size length = {{1, {0}}}, bytes = {{4, {0}}};
+  program.dims = {{DimKind::tensor, 0, 0}};
+  program.inputs = {{Input::Kind::tensor, ElementType::f32, {length}}};
+  program.outputs = {{ElementType::f32, {length}}};
+  program.slots = {{{bytes}}, {{bytes}}};
+  Kernel twice = [](void *const *operands, int64_t begin, int64_t end, void *) {
+    for (int64_t i = begin; i < end; ++i)
+      static_cast<float *>(operands[2])[i] = 2 * static_cast<float *>(operands[1])[i];
+  };
+  Kernel square = [](void *const *operands, int64_t begin, int64_t end, void *) {
+    auto *x = static_cast<float *>(operands[1]);
+    for (int64_t i = begin; i < end; ++i)
+      static_cast<float *>(operands[2])[i] = x[i] * x[i];
+  };
+  Kernel add = [](void *const *operands, int64_t begin, int64_t end, void *) {
+    for (int64_t i = begin; i < end; ++i)
+      static_cast<float *>(operands[3])[i] =
+          static_cast<float *>(operands[1])[i] + static_cast<float *>(operands[2])[i];
+  };
+  Operand dims{Source::dims, 0}, x{Source::input, 0}, a{Source::slot, 0}, b{Source::slot, 1};
+  program.steps = {hand::step(twice, "twice", {dims, x, a}, 0, schedule),
+                   hand::step(square, "square", {dims, x, b}, 0, schedule),
+                   hand::step(add, "add", {dims, a, b, {Source::output, 0}}, 0, schedule)};
+  program.steps[1].joined = true;
+  return set;
+}
+
+TEST(Executor, JoinedStepsShareAPhase) {
+  std::vector<float> x(1000);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float(i) - 300;
+  auto check = [&](std::shared_ptr<ProgramSet> set, int threads, int64_t length, bool measured) {
+    auto executor = makeExecutor(std::move(set), threads);
+    executor->profile(measured);
+    Call call;
+    call.tensor(0, x.data(), {&length, 1});
+    EXPECT_TRUE(executor->run(call));
+    const float *y = static_cast<const float *>(executor->result(0).data);
+    for (int64_t i = 0; i < length; ++i)
+      EXPECT_EQ(y[i], 2 * x[size_t(i)] + x[size_t(i)] * x[size_t(i)]) << i;
+    return executor->lastCost().phases;
+  };
+  for (int threads : {1, 2, 5})
+    for (int64_t length : {1, 3, 1000})
+      for (bool measured : {false, true}) {
+        EXPECT_EQ(check(sumOfTwoSteps(Schedule::even), threads, length, measured), 2);
+        // Tiles that are taken one by one have a phase of their own.
+        EXPECT_EQ(check(sumOfTwoSteps(Schedule::dynamic), threads, length, measured), 3);
+      }
+  EXPECT_EQ(check(sumOfTwoSteps(Schedule::even), 2, 0, false), 0);
+}
+
+TEST(Executor, AStepJoinsNoPhaseThatWasLeftOut) {
+  auto set = sumOfTwoSteps(Schedule::even);
+  Program &program = set->prefill.program;
+  // twice, square, nothing, add: add joins the step that has nothing to do.
+  Step nothing = program.steps[0];
+  nothing.grid = {{{}, 1}};
+  program.steps[1].joined = false;
+  program.steps.insert(program.steps.begin() + 2, nothing);
+  program.steps[3].joined = true;
+  auto executor = makeExecutor(set, 2);
+  std::vector<float> x(100, 3.0f);
+  int64_t length = 100;
+  Call call;
+  call.tensor(0, x.data(), {&length, 1});
+  ASSERT_TRUE(executor->run(call));
+  EXPECT_EQ(executor->lastCost().phases, 3);
+  EXPECT_EQ(static_cast<const float *>(executor->result(0).data)[99], 15);
+}
+
 TEST(Executor, SessionsInManyThreadsAgree) {
   auto set = hand::model(Schedule::dynamic, 1);
   std::vector<int32_t> ids = someIds(30, 6);
@@ -452,6 +527,8 @@ TEST(ExecutorErrors, MalformedProgramsAreOurBugs) {
             prefix + "a dimension counts the sequences of argument 0" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.program.steps[0].operands.clear(); }),
             prefix + "operand 0 of step embed is not the table of dimensions" + suffix);
+  EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.program.steps[0].joined = true; }),
+            prefix + "step embed joins a phase before the first" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) { set.prefill.params.clear(); }),
             "a program has 1 parameters, 0 of them bound" + suffix);
   EXPECT_EQ(refused([](ProgramSet &set) {
