@@ -176,6 +176,8 @@ private:
       addArgument({"%s", {oneOf<int64_t>({1, 2, 3}), size()}});
     if (chance(4))
       addArgument({"%z", {0, size()}});
+    if (chance(20))
+      addArgument({"%g", {1 + below(3), other, size()}});
     if (chance(30))
       addArgument({"%i", {tokens}, "i32"}, 9);
     if (chance(25))
@@ -255,7 +257,7 @@ private:
   //===-- Statements ------------------------------------------------------------------------===//
 
   void grow() {
-    switch (below(25)) {
+    switch (below(26)) {
     case 0:
     case 1:
       return unary();
@@ -296,6 +298,8 @@ private:
       return heads();
     case 21:
       return chance(50) ? lookUp() : selectRows();
+    case 22:
+      return batchedAttention();
     default:
       return attention();
     }
@@ -846,6 +850,42 @@ private:
     lastNode = emit(fmt::format("binary sub {}, {}", k.name, q.name), {k, q},
                     *broadcast(k.shape, q.shape), "i32");
     return lastNode.name;
+  }
+
+  /// Heads `[batch, heads, rows, width]` of `[batch, rows, ..]`.
+  Node batchedHeads(const Node &x, int64_t heads, int64_t width) {
+    Node all = product(x, heads * width);
+    Shape split = {x.shape[0], x.shape[1], heads, width};
+    Node apart = emit(fmt::format("reshape {} {{shape = array<i64: {}, -1, {}, {}>}}", all.name,
+                                  x.shape[0], heads, width),
+                      {all}, split);
+    return emit(fmt::format("transpose {} {{permutation = array<i64: 0, 2, 1, 3>}}", apart.name),
+                {apart}, {split[0], heads, split[1], width});
+  }
+
+  /// With an explicit batch, and rows that nothing describes.
+  void batchedAttention() {
+    const Node *picked = pick([](const Node &x) {
+      return x.is("f32") && x.rank() == 3 && x.dim(0) > 0 && x.dim(1) < 0 && x.dim(1) > -4 &&
+             x.dim(2) > 0;
+    });
+    if (!picked)
+      return;
+    Node x = *picked;
+    Sides sides;
+    int64_t heads = 1 + below(3);
+    sides.q = batchedHeads(x, heads, oneOf<int64_t>({1, 4, 9}));
+    sides.k = batchedHeads(x, heads, sides.q.shape[3]);
+    sides.v = batchedHeads(x, heads, oneOf<int64_t>({1, 8, 17}));
+    Shape scores = sides.q.shape;
+    scores.back() = x.shape[1];
+    Node s = emit(fmt::format("matmul {}, {} {{transpose_rhs}}", sides.q.name, sides.k.name),
+                  {sides.q, sides.k}, scores);
+    s = chainOf(s, sides);
+    if (chance(70))
+      s = maskOf(s, sides, {});
+    Node p = emit("softmax " + s.name, {s}, s.shape);
+    keep(emit(fmt::format("matmul {}, {}", p.name, sides.v.name), {p, sides.v}, sides.v.shape));
   }
 
   void attention() {
