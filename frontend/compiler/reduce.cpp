@@ -182,7 +182,8 @@ private:
     bool helped = attempt([](ModuleOp) { return true; }); // for what nothing reads
     helped |= each(&dropResult, [&] { return size_t(forwardOf(*best).getNumResults()); });
     for (size_t length = operationsOf(*best).size(); length > 0; length /= 2)
-      helped |= takeAway(length, /*keep=*/false) | takeAway(length, /*keep=*/true);
+      for (bool keep : {false, true})
+        helped |= takeAway(length, keep);
     helped |= each(&replaceByOperand, [&] {
       size_t count = 0;
       forwardOf(*best).walk([&](Operation *) { ++count; });
