@@ -36,4 +36,15 @@ inline int8_t roundToByte(float value) {
   return static_cast<int8_t>(std::round(std::clamp(value, -127.0f, 127.0f)));
 }
 
+/// The 6-bit scale and minimum of one of the 8 parts of Q4_K and Q5_K, packed into 12 bytes.
+inline void readScale(const uint8_t *packed, int part, int &scale, int &minimum) {
+  if (part < 4) {
+    scale = packed[part] & 63;
+    minimum = packed[part + 4] & 63;
+  } else {
+    scale = (packed[part + 4] & 15) | packed[part - 4] >> 6 << 4;
+    minimum = packed[part + 4] >> 4 | packed[part] >> 6 << 4;
+  }
+}
+
 } // namespace heddle::runtime

@@ -6,8 +6,9 @@
 
 namespace heddle::runtime {
 
-static constexpr const BlockFormat *formats[] = {&q8_0Format, &q4_0Format, &q4_kFormat, &q6_kFormat,
-                                                 &int8Format};
+static constexpr const BlockFormat *formats[] = {
+    &q8_0Format, &q4_0Format, &q4_kFormat,   &q6_kFormat, &int8Format, &q4_1Format,
+    &q5_0Format, &q5_1Format, &iq4_nlFormat, &q2_kFormat, &q3_kFormat, &q5_kFormat};
 
 /// The longest block there is.
 static constexpr int64_t longestBlock = 256;

@@ -49,6 +49,9 @@ extern const BlockFormat q4_0Format;
 extern const BlockFormat q4_kFormat;
 /// 256 values: 256 times 6 bits less 32, 16 signed scales for 16 values each, an f16 scale.
 extern const BlockFormat q6_kFormat;
+// Formats that are only read; see read_only_blocks.cpp.
+extern const BlockFormat q4_1Format, q5_0Format, q5_1Format, iq4_nlFormat; ///< of 32 values
+extern const BlockFormat q2_kFormat, q3_kFormat, q5_kFormat;               ///< of 256 values
 /// A row of any width: an f32 scale, a signed byte for each value (-127 to 127).
 extern const BlockFormat int8Format;
 

@@ -127,17 +127,6 @@ using Lanes8 = Lanes<8>;
   minimum = -bestLow;
 }
 
-/// The 6-bit scale and minimum of a part.
-void readScale(const uint8_t *packed, int part, int &scale, int &minimum) {
-  if (part < 4) {
-    scale = packed[part] & 63;
-    minimum = packed[part + 4] & 63;
-  } else {
-    scale = (packed[part + 4] & 15) | packed[part - 4] >> 6 << 4;
-    minimum = packed[part + 4] >> 4 | packed[part] >> 6 << 4;
-  }
-}
-
 void writeScale(uint8_t *packed, int part, int scale, int minimum) {
   if (part < 4) {
     packed[part] = static_cast<uint8_t>(scale);
