@@ -174,6 +174,12 @@ private:
 /// compose operations and are given no scope.
 Scope scopeWithin(const Value &value, std::string_view name);
 
+/// A parameter of a graph.
+struct WeightShape {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
 struct GraphOptions {
   /// Element type of the weights of products, of embedding tables and of the cache: f32 or bf16.
   /// All other weights (norms, biases) are f32. `CompileOptions::dtype` can change it later.
@@ -231,6 +237,9 @@ public:
 
   /// Every error so far, "file:line: what was wrong", in the order of the calls.
   const std::vector<std::string> &errors() const;
+
+  /// The parameters, in the order in which they were first asked for.
+  std::vector<WeightShape> weights() const;
 
   /// All errors together, and those that only a finished graph has (no output).
   Status check() const;

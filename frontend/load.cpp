@@ -2,6 +2,7 @@
 
 #include "frontend/formats/file_kind.h"
 #include "frontend/models/checkpoint_model.h"
+#include "frontend/models/rotary.h"
 #include "frontend/models/shapes.h"
 #include "frontend/weights.h"
 
@@ -18,7 +19,7 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
     model.weights = randomWeights(options.seed);
     return model;
   }
-  auto checkpoint = openCheckpoint(options.weights);
+  auto checkpoint = openCheckpoint(options.weights, options.opening);
   if (!checkpoint)
     return checkpoint.error();
   auto weights = checkpointWeights(*checkpoint);
@@ -29,15 +30,26 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
   return model;
 }
 
+/// bf16 where all the weights that follow a graph's element type are stored so: products, tables.
+static ElementType elementOf(const Checkpoint &checkpoint) {
+  for (const TensorInfo &tensor : checkpoint.tensors)
+    if (tensor.shape.size() > 1 && exactType(*tensor.storage) != ElementType::bf16)
+      return ElementType::f32;
+  return ElementType::bf16;
+}
+
 static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOptions &options) {
-  auto checkpoint = openCheckpoint(path);
+  auto checkpoint = openCheckpoint(path, options.opening);
   if (!checkpoint)
     return checkpoint.error();
-  ElementType type = ElementType::f32;
-  if (const TensorInfo *table = checkpoint->find("token_embedding"))
-    type = table->type;
+  ElementType type = elementOf(*checkpoint);
+  const ModelConfig &config = checkpoint->config;
+  if (const std::string remark =
+          lengthDependence(config.rotary.scaling, config.context, options.context);
+      !remark.empty())
+    checkpoint->remarks.push_back(path + ": takes " + remark);
   LoadedModel model{.name = path,
-                    .source = graphOf(checkpoint->config, type),
+                    .source = graphOf(checkpoint->config, type, options.context),
                     .weights = nullptr,
                     .checkpoint = std::nullopt};
   if (!options.weights.empty())

@@ -16,6 +16,10 @@ namespace heddle {
 struct LoadOptions {
   std::string weights = {}; ///< a checkpoint to take the weights from; empty: the model's own
   uint64_t seed = 0;        ///< of weights that are made up
+  /// Positions the session will have, where known: some rotary scalings depend on it. 0: as many as
+  /// the model was trained for.
+  int64_t context = 0;
+  OpenOptions opening = {}; ///< of checkpoints
 };
 
 /// A model, ready to compile. No weight has been read or made yet.

@@ -56,6 +56,9 @@ inline Value geluTanh(Value x, Where where = Where::current()) {
   return unary(Unary::geluTanh, x, where);
 }
 
+/// limit * tanh(x / limit): nearly x where that is small, within (-limit, limit) everywhere.
+Value softcap(Value x, double limit, Where where = Where::current());
+
 /// `yes` where `condition` (i1) holds, else `no`, on which the other one has no influence.
 Value select(Value condition, Operand yes, Operand no, Where where = Where::current());
 
@@ -171,19 +174,23 @@ struct MaskOptions {
 Value mask(Value scores, const MaskOptions &options, Where where = Where::current());
 
 struct AttentionOptions {
-  Value query;         ///< `[tokens, heads * d]`
-  Value key;           ///< `[keys, kvHeads * d]`
-  Value value;         ///< `[keys, kvHeads * dv]`
-  int64_t heads = 1;   ///< query heads
-  int64_t kvHeads = 0; ///< key/value heads, a divisor of `heads`; 0: as `heads`
-  Rows rows = {};      ///< of the queries; of the keys too unless `keyRows` says otherwise
-  Rows keyRows = {};   ///< of the keys, where they belong to another batch (cross-attention)
-  Cache cache = {};    ///< where keys and values are kept and taken from, or none
-  int64_t layer = 0;   ///< of the cache
+  Value query;          ///< `[tokens, heads * d]`
+  Value key;            ///< `[keys, kvHeads * d]`
+  Value value;          ///< `[keys, kvHeads * dv]`
+  int64_t heads = 1;    ///< query heads
+  int64_t kvHeads = 0;  ///< key/value heads, a divisor of `heads`; 0: as `heads`
+  Rows rows = {};       ///< of the queries; of the keys too unless `keyRows` says otherwise
+  Rows keyRows = {};    ///< of the keys, where they belong to another batch (cross-attention)
+  Cache cache = {};     ///< where keys and values are kept and taken from, or none
+  int64_t layer = 0;    ///< of the cache
+  Value queryNorm = {}; ///< `[d]`: RMSNorm of every head before it turns
+  Value keyNorm = {};
+  double normEpsilon = 1e-5;
   std::optional<Rotary> rotary = std::nullopt; ///< turns queries and keys
   bool causal = true;
   int64_t window = 0;                         ///< see MaskOptions
   std::optional<double> scale = std::nullopt; ///< on the scores; 1 / sqrt(d) by default
+  double softcap = 0;                         ///< scores become cap * tanh(score / cap); 0: none
   std::string_view name = "attention";        ///< the scope of its operations
 };
 

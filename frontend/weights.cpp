@@ -9,16 +9,51 @@ std::shared_ptr<runtime::WeightStore> randomWeights(uint64_t seed) {
   return weights;
 }
 
+namespace {
+
+/// Another source's values, each with a number added in f32.
+class Raised final : public runtime::ElementSource {
+public:
+  Raised(std::shared_ptr<const runtime::ElementSource> source, double plus)
+      : source(std::move(source)), plus(float(plus)) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    source->read(begin, count, out);
+    for (int64_t i = 0; i < count; ++i)
+      out[i] += plus;
+  }
+
+private:
+  std::shared_ptr<const runtime::ElementSource> source;
+  float plus;
+};
+
+runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorInfo &tensor) {
+  const void *data = checkpoint.bytes(tensor).data();
+  runtime::MappedParam param{.type = exactType(*tensor.storage).value_or(runtime::ElementType::f32),
+                             .shape = tensor.shape,
+                             .data = data,
+                             .bytes = int64_t(tensor.bytes),
+                             .file = true};
+  const bool asStored = tensor.storage == &f32Storage || tensor.storage == &bf16Storage;
+  if (!asStored || tensor.plus != 0)
+    param.source =
+        elementsOf(*tensor.storage, data, tensor.shape.empty() ? 1 : tensor.shape.back());
+  if (tensor.plus != 0) {
+    param.source = std::make_shared<Raised>(std::move(param.source), tensor.plus);
+    param.type = runtime::ElementType::f32;
+  }
+  return param;
+}
+
+} // namespace
+
 Result<std::shared_ptr<runtime::WeightStore>> checkpointWeights(const Checkpoint &checkpoint) {
   auto weights = std::make_shared<runtime::WeightStore>();
   weights->setOrigin(checkpoint.path);
   for (const auto &file : checkpoint.files)
     weights->keep(file);
   for (const TensorInfo &tensor : checkpoint.tensors) {
-    Status added = weights->add(tensor.name, {.type = tensor.type,
-                                              .shape = tensor.shape,
-                                              .data = checkpoint.bytes(tensor).data(),
-                                              .file = true});
+    Status added = weights->add(tensor.name, paramOf(checkpoint, tensor));
     if (!added)
       return dataError(checkpoint.path + ": " + added.error().message);
   }

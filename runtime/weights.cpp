@@ -88,7 +88,8 @@ int64_t preparedBytes(const ParamUse &use) {
 void releasePages(const MappedParam &param) {
   auto page = static_cast<uintptr_t>(getpagesize());
   auto begin = reinterpret_cast<uintptr_t>(param.data);
-  uintptr_t end = begin + static_cast<uintptr_t>(byteSize(param.type, elementCount(param.shape)));
+  int64_t bytes = param.source ? param.bytes : byteSize(param.type, elementCount(param.shape));
+  uintptr_t end = begin + static_cast<uintptr_t>(bytes);
   begin = (begin + page - 1) / page * page;
   end = end / page * page;
   if (begin < end)
@@ -144,9 +145,11 @@ WeightStore::source(const std::string &name, ElementType type,
     if (!std::ranges::equal(param->shape, shape) || !isFloat(param->type))
       return dataError(fmt::format("parameter {}{} is {}, expected {}", name, where,
                                    describe(param->type, param->shape), describe(type, shape)));
-    if (param->type == ElementType::bf16) {
+    round = round && param->type != ElementType::bf16;
+    if (param->source) {
+      source = param->source;
+    } else if (param->type == ElementType::bf16) {
       source = std::make_shared<MappedBf16>(param->data);
-      round = false;
     } else {
       source = std::make_shared<MappedF32>(param->data);
     }
@@ -177,7 +180,7 @@ Result<ParamReader> WeightStore::reader(const std::string &name, ElementType typ
 const void *WeightStore::inPlace(const ParamUse &use) const {
   const MappedParam *param = find(use.name);
   bool fits =
-      param && use.layout == Layout::plain && param->type == use.type &&
+      param && !param->source && use.layout == Layout::plain && param->type == use.type &&
       std::ranges::equal(param->shape, use.shape) &&
       reinterpret_cast<uintptr_t>(param->data) % static_cast<uintptr_t>(byteSize(use.type, 1)) == 0;
   return fits ? param->data : nullptr;

@@ -23,11 +23,14 @@ namespace heddle::runtime {
 /// "f32", "bf16", "i32", "i1".
 std::string_view typeName(ElementType type);
 
-/// A parameter as somebody else holds it: dense, row-major, little endian, at any address.
+/// A parameter as somebody else holds it: dense, row-major, little endian, at any address; or in
+/// another form that `source` reads.
 struct MappedParam {
-  ElementType type = ElementType::f32;
+  ElementType type = ElementType::f32; ///< with `source`: one that holds its values
   std::vector<int64_t> shape;
   const void *data = nullptr;
+  std::shared_ptr<const ElementSource> source = nullptr;
+  int64_t bytes = 0; ///< at `data`, of a source
   /// Whether the memory is a mapping of a file that nobody has written to: then its pages are given
   /// back once they have been packed.
   bool file = false;

@@ -27,6 +27,7 @@ struct Verb {
 
 static constexpr Verb verbs[] = {
     {"demo", "", "describe a model, fuse it, run it, compare: the tour", demo},
+    {"inspect", "MODEL", "what is in a model's files, and what heddle does with it", inspect},
     {"show", "MODEL", "print a model at any level from its graph to machine code", show},
     {"run", "MODEL", "generate text", run},
     {"explain", "MODEL", "what was fused, what that saves, what was not fused and why", explain},

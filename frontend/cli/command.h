@@ -30,6 +30,7 @@ struct Invocation {
 
 // The verbs, each in a file of its own.
 int show(const Invocation &invocation);
+int inspect(const Invocation &invocation);
 int run(const Invocation &invocation);
 int explain(const Invocation &invocation);
 int compare(const Invocation &invocation);

@@ -94,6 +94,12 @@ void Parser::addModel() {
       .add_option("--weights", loading.weights,
                   "a checkpoint to take the weights from; made up from a seed without one")
       ->type_name("FILE");
+  parser
+      .add_option("--allow-unknown", loading.opening.allowUnknown,
+                  "go on without this configuration key or tensor, which is not known here")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void Parser::addJson(std::string &file) {
@@ -117,8 +123,15 @@ std::optional<int> Parser::parse() {
   return std::nullopt;
 }
 
-Result<LoadedModel> Parser::load() const {
-  return invocation.graph ? loadModel(*invocation.graph, loading) : loadModel(model, loading);
+Result<LoadedModel> Parser::load(int64_t context) const {
+  LoadOptions options = loading;
+  options.context = context;
+  auto loaded =
+      invocation.graph ? loadModel(*invocation.graph, options) : loadModel(model, options);
+  if (loaded && loaded->checkpoint && !common.quiet)
+    for (const std::string &remark : loaded->checkpoint->remarks)
+      note(remark);
+  return loaded;
 }
 
 Result<std::vector<int64_t>> readNumbers(std::string_view option, const std::string &text,

@@ -48,7 +48,7 @@ public:
   CLI::App &app() { return parser; }
   CommonOptions common;
 
-  /// Adds MODEL, unless the program has a model of its own, and `--weights`.
+  /// Adds MODEL, unless the program has a model of its own, `--weights` and `--allow-unknown`.
   void addModel();
 
   /// An option that must be a number in [least, most], a whole one where `T` is an integer.
@@ -66,8 +66,9 @@ public:
   /// Parses; the exit code where that was all there is to do.
   std::optional<int> parse();
 
-  /// Finds the model that was named. Reads no weights.
-  Result<LoadedModel> load() const;
+  /// Finds the model that was named, for sessions of `context` positions (0: its own). Reads no
+  /// weights. Tells what is odd about its checkpoint.
+  Result<LoadedModel> load(int64_t context = 0) const;
 
 private:
   const Invocation &invocation;

@@ -118,7 +118,8 @@ static Result<std::string> readText(const std::string &path) {
 
 /// The ids the model is given: those of the prompt after the mark that begins a text, or as listed.
 static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const Tokenizer *tokenizer,
-                                              const std::string &whyNone) {
+                                              const std::string &whyNone,
+                                              const std::optional<Checkpoint> &checkpoint) {
   std::vector<int32_t> ids;
   if (options.promptIds) {
     auto numbers = readNumbers("--prompt-ids", *options.promptIds, 0, INT32_MAX);
@@ -142,7 +143,14 @@ static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const T
   }
   if (!text.empty())
     return dataError("a prompt needs a tokenizer: " + whyNone);
-  return std::vector<int32_t>{1}; // the beginning of a text in the vocabularies of LLaMA
+  if (!checkpoint || !checkpoint->beginToken)
+    return std::vector<int32_t>{1}; // the beginning of a text in the vocabularies of LLaMA
+  const int64_t begin = *checkpoint->beginToken;
+  if (begin < 0 || begin >= checkpoint->config.vocabulary)
+    return dataError(fmt::format("{}: the id {} that begins a text is outside its vocabulary of {} "
+                                 "words; give the first ids with --prompt-ids",
+                                 checkpoint->path, begin, checkpoint->config.vocabulary));
+  return std::vector<int32_t>{static_cast<int32_t>(begin)};
 }
 
 /// Whether the prompt fits into the session that is asked for.
@@ -173,7 +181,7 @@ static void report(const Generated &generated, const Session &session, double se
 }
 
 static int generate(Session &session, const RunOptions &options, std::span<const int32_t> prompt,
-                    const Tokenizer *tokenizer, bool quiet) {
+                    const Tokenizer *tokenizer, std::span<const int64_t> modelEnds, bool quiet) {
   const Tokenizer *printing = options.print == "ids" ? nullptr : tokenizer;
   size_t echoed = options.echo ? 0 : prompt.size();
   int32_t before = echoed > 0 ? prompt[echoed - 1] : tokenizer ? tokenizer->bos() : 0;
@@ -181,8 +189,12 @@ static int generate(Session &session, const RunOptions &options, std::span<const
   GenerateOptions generation{
       .tokens = options.tokens,
       .sampling = {.temperature = options.temperature, .topP = options.topP, .seed = options.seed}};
-  if (tokenizer)
+  if (tokenizer) { // ids are all shown, the last one too
     generation.endTokens = tokenizer->marks().ends;
+    for (const int64_t id : modelEnds) // one outside the vocabulary never comes
+      if (id >= 0 && id <= INT32_MAX)
+        generation.endTokens.push_back(static_cast<int32_t>(id));
+  }
   bool printed = true;
   for (size_t i = echoed; printed && i < prompt.size(); ++i)
     printed = printer.add(prompt[i]);
@@ -208,7 +220,7 @@ int run(const Invocation &invocation) {
   if (auto code = parser.parse())
     return *code;
 
-  auto model = parser.load();
+  auto model = parser.load(options.context);
   if (!model)
     return fail(model.error());
   CompileOptions compiling = parser.common.compileOptions();
@@ -222,7 +234,8 @@ int run(const Invocation &invocation) {
   bool quiet = parser.common.quiet;
   if (model->checkpoint && !tokenizer->tokenizer && !quiet)
     note("prints ids: " + tokenizer->whyNone);
-  auto prompt = promptIds(options, tokenizer->tokenizer.get(), tokenizer->whyNone);
+  auto prompt =
+      promptIds(options, tokenizer->tokenizer.get(), tokenizer->whyNone, model->checkpoint);
   if (!prompt)
     return fail(prompt.error());
   int64_t context = contextFor(options, *info, prompt->size());
@@ -238,7 +251,10 @@ int run(const Invocation &invocation) {
   auto session = compiled->session({.context = context, .threads = parser.common.threads});
   if (!session)
     return fail(session.error());
-  return generate(*session, options, *prompt, tokenizer->tokenizer.get(), quiet);
+  std::span<const int64_t> ends;
+  if (model->checkpoint)
+    ends = model->checkpoint->endTokens;
+  return generate(*session, options, *prompt, tokenizer->tokenizer.get(), ends, quiet);
 }
 
 } // namespace heddle::command

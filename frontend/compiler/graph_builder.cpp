@@ -157,6 +157,8 @@ void Graph::error(const std::string &message, Where where) { state->report(where
 
 const std::vector<std::string> &Graph::errors() const { return state->errors(); }
 
+std::vector<WeightShape> Graph::weights() const { return state->parameters(); }
+
 Status Graph::check() const { return state->check(); }
 
 Result<std::string> Graph::text() const {

@@ -143,6 +143,15 @@ Value GraphState::constant(DenseElementsAttr value, const Where &where) {
   return Access::make<Value>(this, op ? op->getResult(0) : mlir::Value());
 }
 
+std::vector<WeightShape> GraphState::parameters() const {
+  std::vector<WeightShape> result;
+  for (auto param : module.get().getOps<ir::ParamOp>()) {
+    auto shape = cast<RankedTensorType>(param.getType()).getShape();
+    result.push_back({param.getSymName().str(), {shape.begin(), shape.end()}});
+  }
+  return result;
+}
+
 Value GraphState::weight(const std::string &name, llvm::ArrayRef<int64_t> shape,
                          const Where &where) {
   auto poison = Access::make<Value>(this, nullptr);

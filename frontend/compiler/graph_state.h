@@ -80,6 +80,8 @@ public:
   Rows addRows(const Where &where);
   Cache addCache(CacheOptions options, const Where &where);
   Value weight(const std::string &name, llvm::ArrayRef<int64_t> shape, const Where &where);
+  /// The parameters so far, in order.
+  std::vector<WeightShape> parameters() const;
   Value constant(mlir::DenseElementsAttr value, const Where &where);
   void addOutput(Value value, const Where &where);
 

@@ -1,6 +1,8 @@
 #include "frontend/formats/checkpoint.h"
 
 #include "frontend/formats/file_kind.h"
+#include "frontend/formats/gguf_checkpoint.h"
+#include "frontend/formats/hf_folder.h"
 #include "frontend/formats/llama2c.h"
 
 #include <fmt/format.h>
@@ -20,16 +22,22 @@ std::span<const std::byte> Checkpoint::bytes(const TensorInfo &tensor) const {
   return files[tensor.file]->bytes().subspan(tensor.offset, tensor.bytes);
 }
 
-Result<Checkpoint> openCheckpoint(const std::string &path) {
-  constexpr const char *opens = "heddle opens llama2.c checkpoints (.bin, version 0, f32)";
+Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &options) {
+  constexpr const char *opens =
+      "heddle opens GGUF files, folders with config.json and safetensors, safetensors files beside "
+      "a config.json, and llama2.c checkpoints (.bin, version 0, f32)";
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    return dataError(fmt::format("{}: is a directory; {}", path, opens));
+    return openHfFolder(path, options);
   auto file = runtime::MappedFile::open(path);
   if (!file)
     return file.error();
 
   const FileKind kind = recognise(file->bytes());
+  if (kind == FileKind::safetensors)
+    return openSafetensors(path, options);
+  if (kind == FileKind::gguf)
+    return openGguf(std::make_shared<runtime::MappedFile>(*std::move(file)), path, options);
   if (kind == FileKind::llama2cVersioned)
     return versionedLlama2cError(file->bytes(), path);
   if (kind != FileKind::unknown)

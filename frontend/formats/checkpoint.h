@@ -2,12 +2,14 @@
 // is, and where each weight lies in memory.
 #pragma once
 
+#include "frontend/formats/model_config.h"
+#include "frontend/formats/storage.h"
 #include "runtime/mapped_file.h"
-#include "runtime/program.h"
 #include "runtime/result.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,56 +17,17 @@
 
 namespace heddle {
 
-enum class Architecture {
-  llama, ///< RMSNorm, rotary positions, grouped-query attention, SwiGLU
-};
-
-/// Which two entries of a head the rotation turns together. It follows from the order in which a
-/// checkpoint stores the rows of its query and key weights.
-enum class RotaryPairing {
-  interleaved, ///< entries 2i and 2i + 1
-  halfSplit,   ///< entries i and i + headWidth / 2
-};
-
-/// The shape and the constants of a model, as its checkpoint states them. Consistent: every count
-/// is at least 1, width is heads * headWidth, kvHeads divides heads, headWidth is even.
-struct ModelConfig {
-  Architecture architecture = Architecture::llama;
-  int64_t width = 0;  ///< entries of a token's vector between the layers
-  int64_t hidden = 0; ///< entries inside the gated MLP
-  int64_t layers = 0;
-  int64_t heads = 0;      ///< query heads
-  int64_t kvHeads = 0;    ///< key and value heads
-  int64_t headWidth = 0;  ///< entries of one head
-  int64_t vocabulary = 0; ///< words, rows of the embedding
-  int64_t context = 0;    ///< positions the model was trained for
-  double normEpsilon = 1e-5;
-  double rotaryBase = 10000;
-  RotaryPairing rotaryPairing = RotaryPairing::interleaved;
-  bool tiedEmbedding = false; ///< the output product uses the embedding's rows
-};
-
-/// A weight in a file. The names are those of the model definitions:
-///
-///     token_embedding             [vocabulary, width]
-///     layers.N.attention_norm     [width]
-///     layers.N.query              [heads * headWidth, width]
-///     layers.N.key, .value        [kvHeads * headWidth, width]
-///     layers.N.output             [width, heads * headWidth]
-///     layers.N.mlp_norm           [width]
-///     layers.N.gate, .up          [hidden, width]
-///     layers.N.down               [width, hidden]
-///     final_norm                  [width]
-///     output                      [vocabulary, width], only where the embedding is not tied
-///
-/// A product's weight is stored with a row for each output: `[N, K]`.
+/// A weight in a file, for a parameter of the model's definition (`models/`), which says what each
+/// is: `layers.0.query`, `[heads * headWidth, width]`, a row for each output.
 struct TensorInfo {
-  std::string name;
-  runtime::ElementType type = runtime::ElementType::f32;
+  std::string name;      ///< of the parameter
+  std::string published; ///< of the tensor in the file, of which it may be some rows
+  const Storage *storage = &f32Storage;
   std::vector<int64_t> shape;
   uint32_t file = 0;   ///< index into Checkpoint::files
   uint64_t offset = 0; ///< first byte in that file; as aligned as the format makes it
   uint64_t bytes = 0;
+  double plus = 0; ///< added to every value, in f32
 };
 
 /// An opened checkpoint. Every range of `tensors` lies inside its file. Cheap to copy: the copies
@@ -73,8 +36,13 @@ struct Checkpoint {
   std::string path;
   std::string format; ///< for people: "llama2.c version 0"
   ModelConfig config;
-  std::vector<TensorInfo> tensors; ///< in the order of the file
-  std::vector<std::shared_ptr<const runtime::MappedFile>> files;
+  std::vector<TensorInfo> tensors = {}; ///< in the order of the file
+  std::vector<std::shared_ptr<const runtime::MappedFile>> files = {};
+  std::optional<int64_t> beginToken =
+      std::nullopt; ///< the id that begins a text, as the model says
+  std::vector<int64_t> endTokens =
+      {}; ///< ids that end it; like the other possibly outside the vocabulary
+  std::vector<std::string> remarks = {}; ///< for the user: what is odd, what was left out
 
   /// The tensor of that name, or null.
   const TensorInfo *find(std::string_view name) const;
@@ -83,9 +51,16 @@ struct Checkpoint {
   std::span<const std::byte> bytes(const TensorInfo &tensor) const;
 };
 
-/// Opens the checkpoint at `path`, telling its format by content, and maps its weights without
-/// reading them. Errors (data, one line naming the file and the field): missing, a directory,
-/// another kind of file, a header out of range, too short, too long.
-Result<Checkpoint> openCheckpoint(const std::string &path);
+struct OpenOptions {
+  /// Configuration keys and tensors that are not known here and may be left out all the same.
+  std::vector<std::string> allowUnknown = {};
+};
+
+/// Opens the checkpoint at `path`: a file, whose format its content tells, or a folder of the
+/// transformers library. Maps the weights without reading them. Every parameter of the model has
+/// its tensor, in its shape; nothing that could change results is left over. Errors (data, one line
+/// naming the file and the field): missing, another kind of file, a header out of range, too short,
+/// too long, a key or tensor that is unknown or missing.
+Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &options = {});
 
 } // namespace heddle

@@ -2,7 +2,7 @@
 // little-endian: metadata as keys and values, the description of every tensor, then their bytes.
 #pragma once
 
-#include "frontend/formats/ggml_type.h"
+#include "frontend/formats/storage.h"
 #include "runtime/result.h"
 
 #include <cstddef>
@@ -73,7 +73,7 @@ struct GgufEntry {
 /// A tensor, its bytes inside the file.
 struct GgufTensor {
   std::string_view name;
-  const GgmlType *type = nullptr;
+  const Storage *type = nullptr;
   std::vector<int64_t> shape; ///< row-major as ours: the last size is contiguous
   uint64_t offset = 0;        ///< in the file
   uint64_t bytes = 0;

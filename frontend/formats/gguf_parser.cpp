@@ -236,7 +236,7 @@ Result<GgufTensor> GgufParser::readTensor(uint64_t index) {
   if (!type || !offset)
     return cutShort("the description of " + what);
   tensor.offset = *offset;
-  tensor.type = findGgmlType(*type);
+  tensor.type = findGgmlStorage(*type);
   if (!tensor.type)
     return error(typeOffset,
                  fmt::format("{} has type {}, which is none of GGUF's known here", what, *type));

@@ -100,8 +100,7 @@ Result<ModelConfig> readHeader(std::span<const std::byte> bytes, const std::stri
                      .vocabulary = tied ? vocabulary : -vocabulary,
                      .context = context,
                      .normEpsilon = 1e-5,
-                     .rotaryBase = 10000,
-                     .rotaryPairing = RotaryPairing::interleaved,
+                     .rotary = {.pairing = RotaryPairing::interleaved, .base = 10000},
                      .tiedEmbedding = tied};
 }
 
@@ -146,6 +145,7 @@ std::vector<TensorInfo> layOut(const ModelConfig &config) {
       if (group.cols)
         shape.push_back(group.cols);
       tensors.push_back({.name = tensorName(group, layer),
+                         .published = tensorName(group, layer),
                          .shape = std::move(shape),
                          .offset = offset,
                          .bytes = bytes});

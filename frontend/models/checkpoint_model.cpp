@@ -1,26 +1,64 @@
 // From the configuration of a checkpoint to a graph.
 #include "frontend/models/checkpoint_model.h"
 
+#include "frontend/models/gpt2.h"
 #include "frontend/models/llama.h"
+#include "frontend/models/rotary.h"
 
 namespace heddle {
 
-Graph graphOf(const ModelConfig &config, ElementType weights) {
-  // The only architecture that a checkpoint can have so far is LLaMA's.
-  return llama({.width = config.width,
-                .layers = config.layers,
-                .heads = config.heads,
-                .kvHeads = config.kvHeads,
-                .headWidth = config.headWidth,
-                .hidden = config.hidden,
-                .words = config.vocabulary,
-                .context = config.context,
-                .normEpsilon = config.normEpsilon,
-                .rotaryBase = config.rotaryBase,
-                .pairing = config.rotaryPairing == RotaryPairing::halfSplit ? Pairing::halfSplit
-                                                                            : Pairing::interleaved,
-                .tied = config.tiedEmbedding,
-                .weights = weights});
+static Graph llamaOf(const ModelConfig &config, ElementType weights, int64_t context) {
+  auto rotary = [&](const RotaryConfig &of) {
+    return rotaryOf(of, config.headWidth, config.context, context);
+  };
+  LlamaOptions options{
+      .width = config.width,
+      .layers = config.layers,
+      .heads = config.heads,
+      .kvHeads = config.kvHeads,
+      .headWidth = config.headWidth,
+      .hidden = config.hidden,
+      .words = config.vocabulary,
+      .context = config.context,
+      .normEpsilon = config.normEpsilon,
+      .rotary = rotary(config.rotary),
+      .tied = config.tiedEmbedding,
+      .weights = weights,
+      .queryBias = config.queryBias,
+      .outputBias = config.outputBias,
+      .mlpBias = config.mlpBias,
+      .queryKeyNorm = config.queryKeyNorm,
+      .normBefore = config.normBefore,
+      .normAfter = config.normAfter,
+      .activation = config.activation,
+      .window = config.window,
+      .windowed = config.windowed,
+      .attentionScale = config.attentionScale,
+      .attentionSoftcap = config.attentionSoftcap,
+      .logitSoftcap = config.logitSoftcap,
+      .embeddingScale = config.embeddingScale,
+      .residualScale = config.residualScale,
+      .logitScale = config.logitScale,
+  };
+  if (config.windowRotary)
+    options.windowRotary = rotary(*config.windowRotary);
+  return llama(options);
+}
+
+Graph graphOf(const ModelConfig &config, ElementType weights, int64_t context) {
+  if (config.architecture == Architecture::llama)
+    return llamaOf(config, weights, context);
+  // Its table of positions is as long as it is, whatever a session declares.
+  return gpt2({.width = config.width,
+               .layers = config.layers,
+               .heads = config.heads,
+               .hidden = config.hidden,
+               .words = config.vocabulary,
+               .context = config.context,
+               .normEpsilon = config.normEpsilon,
+               .mergedQkv = config.mergedQkv,
+               .orientation = config.inOut ? Orientation::inOut : Orientation::outIn,
+               .weights = weights});
 }
 
 } // namespace heddle

@@ -1,4 +1,4 @@
-// LLaMA in the builder API.
+// LLaMA and its kin in the builder API.
 #include "frontend/models/llama.h"
 
 namespace heddle {
@@ -12,30 +12,107 @@ struct Llama {
   Cache cache;
 
   // [begin excerpt]
+  Value norm(const Scope &scope, const char *name, Value x) const {
+    return rmsNorm(x, scope.weight(name, {x.width()}), options.normEpsilon);
+  }
+
   Value layer(const Scope &scope, int64_t index, Value x) const {
     int64_t width = options.width, hidden = options.hidden;
-    Value h = rmsNorm(x, scope.weight("attention_norm", {width}), options.normEpsilon);
-    Value mixed = attention({
-        .query = linear(h, scope.weight("query", {options.heads * headWidth, width})),
-        .key = linear(h, scope.weight("key", {kvHeads * headWidth, width})),
-        .value = linear(h, scope.weight("value", {kvHeads * headWidth, width})),
+    Value h = before(scope, "attention_norm", x);
+    Value mixed = attend(scope, index, h);
+    Value attended = product(scope, "output", mixed, width, options.outputBias);
+    x = add(x, after(scope, "attention_post_norm", attended)).named("attention_sum");
+
+    h = before(scope, "mlp_norm", x);
+    Value gate = activation(product(scope, "gate", h, hidden, options.mlpBias)).named("activation");
+    Value gated = (gate * product(scope, "up", h, hidden, options.mlpBias)).named("gated");
+    Value made = product(scope, "down", gated, width, options.mlpBias);
+    return add(x, after(scope, "mlp_post_norm", made)).named("mlp_sum");
+  }
+
+  Value attend(const Scope &scope, int64_t index, Value h) const {
+    bool biased = options.queryBias, windowed = isWindowed(index);
+    AttentionOptions attend{
+        .query = product(scope, "query", h, options.heads * headWidth, biased),
+        .key = product(scope, "key", h, kvHeads * headWidth, biased),
+        .value = product(scope, "value", h, kvHeads * headWidth, biased),
         .heads = options.heads,
         .kvHeads = kvHeads,
         .rows = rows,
         .cache = cache,
         .layer = index,
-        .rotary = Rotary{.pairing = options.pairing, .base = options.rotaryBase},
+        .normEpsilon = options.normEpsilon,
+        .rotary = windowed && options.windowRotary ? *options.windowRotary : options.rotary,
         .causal = options.causal,
-    });
-    x = (x + linear(mixed, scope.weight("output", {width, options.heads * headWidth})))
-            .named("attention_sum");
-
-    h = rmsNorm(x, scope.weight("mlp_norm", {width}), options.normEpsilon);
-    Value gate = silu(linear(h, scope.weight("gate", {hidden, width}))).named("activation");
-    Value gated = (gate * linear(h, scope.weight("up", {hidden, width}))).named("gated");
-    return (x + linear(gated, scope.weight("down", {width, hidden}))).named("mlp_sum");
+        .window = windowed ? options.window : 0,
+        .scale = options.attentionScale,
+        .softcap = options.attentionSoftcap,
+    };
+    normQueriesAndKeys(scope, attend);
+    return attention(attend);
   }
   // [end excerpt]
+
+  /// A product, and its bias where there is one.
+  Value product(const Scope &scope, const std::string &name, Value x, int64_t out,
+                bool biased) const {
+    Value weight = scope.weight(name, {out, x.width()});
+    Value bias = biased ? scope.weight(name + "_bias", {out}) : Value();
+    return linear(x, weight, {.bias = bias});
+  }
+
+  Value before(const Scope &scope, const char *name, Value x) const {
+    return options.normBefore ? norm(scope, name, x) : x;
+  }
+  Value after(const Scope &scope, const char *name, Value x) const {
+    return options.normAfter ? norm(scope, name, x) : x;
+  }
+
+  void normQueriesAndKeys(const Scope &scope, AttentionOptions &attend) const {
+    if (options.queryKeyNorm == QueryKeyNorm::heads) {
+      attend.queryNorm = scope.weight("query_norm", {headWidth});
+      attend.keyNorm = scope.weight("key_norm", {headWidth});
+    } else if (options.queryKeyNorm == QueryKeyNorm::whole) {
+      attend.query = norm(scope, "query_norm", attend.query);
+      attend.key = norm(scope, "key_norm", attend.key);
+    }
+  }
+
+  Value add(Value x, Value change) const {
+    return options.residualScale == 1 ? x + change : x + change * options.residualScale;
+  }
+
+  Value activation(Value x) const {
+    switch (options.activation) {
+    case Activation::silu:
+      return silu(x);
+    case Activation::geluErf:
+      return geluErf(x);
+    case Activation::geluTanh:
+      break;
+    }
+    return geluTanh(x);
+  }
+
+  bool isWindowed(int64_t index) const {
+    return options.window != 0 &&
+           (options.windowed.empty() ||
+            (size_t(index) < options.windowed.size() && options.windowed[size_t(index)]));
+  }
+
+  Value embedding(Value table, Value ids) const {
+    Value x = embed(table, ids);
+    return options.embeddingScale == 1 ? x : (x * options.embeddingScale).named("embedding_scaled");
+  }
+
+  Value logits(Value x, Value weight) const {
+    Value logits = linear(x, weight);
+    if (options.logitScale != 1)
+      logits = logits * options.logitScale;
+    if (options.logitSoftcap != 0)
+      logits = softcap(logits, options.logitSoftcap);
+    return logits.named("logits");
+  }
 };
 
 } // namespace
@@ -61,12 +138,12 @@ Graph llama(const LlamaOptions &options) {
         g.cache({.layers = options.layers, .heads = model.kvHeads, .keyWidth = model.headWidth});
 
   Value table = g.weight("token_embedding", {options.words, options.width});
-  Value x = embed(table, ids);
+  Value x = model.embedding(table, ids);
   for (int64_t i = 0; i < options.layers; ++i)
     x = model.layer(g.scope("layers", i), i, x);
   x = rmsNorm(selectRows(x, rows), g.weight("final_norm", {options.width}), options.normEpsilon);
-  Value last = options.tied ? table : g.weight("output", {options.words, options.width});
-  g.output(linear(x, last).named("logits"));
+  g.output(
+      model.logits(x, options.tied ? table : g.weight("output", {options.words, options.width})));
   return g;
 }
 

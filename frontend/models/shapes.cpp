@@ -46,7 +46,7 @@ static Graph llama1b(ElementType weights) {
                 .hidden = 5632,
                 .words = 32000,
                 .context = 32768,
-                .pairing = Pairing::halfSplit,
+                .rotary = {.pairing = Pairing::halfSplit},
                 .weights = weights});
 }
 

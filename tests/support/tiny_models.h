@@ -38,7 +38,7 @@ inline std::vector<TinyModel> tinyModels() {
                        .hidden = 40,
                        .words = 50,
                        .context = 512,
-                       .pairing = Pairing::halfSplit,
+                       .rotary = {.pairing = Pairing::halfSplit},
                        .tied = true,
                        .weights = weights});
        }},

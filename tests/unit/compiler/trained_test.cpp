@@ -2,12 +2,9 @@
 // trained GPT-2, a LLaMA in bf16 with rotary positions in halves.
 #include "frontend/heddle.h"
 #include "frontend/models/checkpoint_model.h"
-#include "frontend/models/gpt2.h"
-#include "frontend/models/llama.h"
 #include "tests/support/data.h"
-#include "tests/unit/compiler/safetensors.h"
+#include "tests/unit/frontend/files.h"
 
-#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/JSON.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +14,6 @@
 #include <cstring>
 
 using namespace heddle;
-using test::contentOf;
 
 namespace {
 
@@ -54,7 +50,7 @@ TEST(Trained, theOracleWritesTheKnownText) {
   auto text = model.tokenizer->decode(ids);
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_GT(text->size(), 100u);
-  EXPECT_EQ(contentOf(expected).substr(0, text->size()), *text);
+  EXPECT_EQ(test::readFile(expected).substr(0, text->size()), *text);
 }
 
 TEST(Trained, theCompiledModelWritesTheKnownText) {
@@ -72,53 +68,29 @@ TEST(Trained, theCompiledModelWritesTheKnownText) {
                                     {.tokens = 200, .sampling = {.temperature = 0}},
                                     [&](std::string_view text) { return streamed += text, true; });
       ASSERT_TRUE(generated) << generated.error().message;
-      EXPECT_EQ(generated->text, contentOf(expected)) << fuse << ", " << threads << " threads";
+      EXPECT_EQ(generated->text, test::readFile(expected)) << fuse << ", " << threads << " threads";
       EXPECT_EQ(streamed, generated->text);
     }
   }
 }
 
-//===-- GPT-2 ---------------------------------------------------------------------------------===//
-
-/// Our name of a tensor of a published GPT-2.
-std::string gpt2Name(const std::string &published) {
-  llvm::StringRef rest = published;
-  bool isBias = rest.consume_back(".bias");
-  if (!rest.consume_front("transformer.") || (!isBias && !rest.consume_back(".weight")))
-    return "";
-  std::string prefix, suffix = isBias ? "_bias" : "";
-  if (rest.consume_front("h.")) {
-    auto [layer, part] = rest.split('.');
-    prefix = "layers." + layer.str() + ".";
-    rest = part;
-  }
-  constexpr std::pair<const char *, const char *> names[] = {
-      {"wte", "token_embedding"}, {"wpe", "position_embedding"},
-      {"ln_f", "final_norm"},     {"ln_1", "attention_norm"},
-      {"ln_2", "mlp_norm"},       {"attn.c_attn", "qkv"},
-      {"attn.c_proj", "output"},  {"mlp.c_fc", "up"},
-      {"mlp.c_proj", "down"}};
-  for (auto [theirs, ours] : names)
-    if (rest == theirs)
-      return prefix + ours + suffix;
-  return "";
+LoadedModel loaded(const std::filesystem::path &path) {
+  auto model = loadModel(path.string());
+  EXPECT_TRUE(model) << model.error().message;
+  return *std::move(model);
 }
 
+//===-- GPT-2 ---------------------------------------------------------------------------------===//
+
 struct Gpt2Run {
-  Graph graph;
-  std::shared_ptr<runtime::WeightStore> weights;
+  LoadedModel model;
   std::vector<int32_t> prompt, expected;
   std::vector<double> logits;
 };
 
 Gpt2Run gpt2Run(const std::filesystem::path &path, const std::filesystem::path &expected) {
-  Gpt2Run run{
-      gpt2({.width = 64, .layers = 4, .heads = 4, .hidden = 256, .words = 53, .context = 512}),
-      test::safetensorsWeights(path, gpt2Name),
-      {},
-      {},
-      {}};
-  auto json = llvm::cantFail(llvm::json::parse(contentOf(expected)));
+  Gpt2Run run{loaded(path), {}, {}, {}};
+  auto json = llvm::cantFail(llvm::json::parse(test::readFile(expected)));
   const auto *known = (*json.getAsObject()->getArray("runs"))[0].getAsObject();
   for (const auto &id : *known->getArray("prompt_ids"))
     run.prompt.push_back(int32_t(*id.getAsInteger()));
@@ -133,7 +105,7 @@ TEST(Trained, theOracleRunsGpt2) {
   HEDDLE_TEST_DATA_FILE(path, "safetensors/capp-gpt2/model.safetensors");
   HEDDLE_TEST_DATA_FILE(expected, "expected/capp-gpt2.greedy.json");
   Gpt2Run run = gpt2Run(path, expected);
-  auto oracle = Oracle::create(run.graph, run.weights);
+  auto oracle = Oracle::create(run.model.source, run.model.weights);
   ASSERT_TRUE(oracle) << oracle.error().message;
   std::vector<int32_t> next = run.prompt, found;
   while (found.size() < run.expected.size()) {
@@ -152,7 +124,7 @@ TEST(Trained, theCompiledModelRunsGpt2) {
   HEDDLE_TEST_DATA_FILE(expected, "expected/capp-gpt2.greedy.json");
   Gpt2Run run = gpt2Run(path, expected);
   for (const char *fuse : {"all", "none"}) {
-    auto model = compile(run.graph, {.fuse = fuse}, run.weights);
+    auto model = compile(run.model.source, {.fuse = fuse}, run.model.weights);
     ASSERT_TRUE(model) << model.error().message;
     auto session = model->session();
     ASSERT_TRUE(session) << session.error().message;
@@ -169,39 +141,8 @@ TEST(Trained, theCompiledModelRunsGpt2) {
 
 //===-- LLaMA in bf16 -------------------------------------------------------------------------===//
 
-/// Our name of a tensor of a LLaMA published for the transformers library.
-std::string llamaName(const std::string &published) {
-  llvm::StringRef rest = published;
-  rest.consume_back(".weight");
-  rest.consume_front("model.");
-  std::string prefix;
-  if (rest.consume_front("layers.")) {
-    auto [layer, part] = rest.split('.');
-    prefix = "layers." + layer.str() + ".";
-    rest = part;
-  }
-  constexpr std::pair<const char *, const char *> names[] = {
-      {"embed_tokens", "token_embedding"},
-      {"norm", "final_norm"},
-      {"lm_head", "output"},
-      {"input_layernorm", "attention_norm"},
-      {"self_attn.q_proj", "query"},
-      {"self_attn.k_proj", "key"},
-      {"self_attn.v_proj", "value"},
-      {"self_attn.o_proj", "output"},
-      {"mlp.gate_proj", "gate"},
-      {"mlp.up_proj", "up"},
-      {"mlp.down_proj", "down"},
-      {"post_attention_layernorm", "mlp_norm"}};
-  for (auto [theirs, ours] : names)
-    if (rest == theirs)
-      return prefix + ours;
-  return "";
-}
-
 struct LlamaRun {
-  Graph graph;
-  std::shared_ptr<runtime::WeightStore> weights;
+  LoadedModel model;
   std::vector<int32_t> ids = {94, 87, 60, 29, 75, 85, 18, 15, 47, 102, 105, 36, 63, 49,
                               54, 76, 47, 36, 34, 19, 22, 81, 55, 102, 57,  62, 59, 51,
                               68, 62, 68, 74, 89, 13, 45, 77, 37, 41,  72,  33};
@@ -209,17 +150,8 @@ struct LlamaRun {
 };
 
 LlamaRun llamaRun(const std::filesystem::path &path, const std::filesystem::path &golden) {
-  LlamaRun run{llama({.width = 96,
-                      .layers = 2,
-                      .heads = 4,
-                      .kvHeads = 2,
-                      .hidden = 192,
-                      .words = 112,
-                      .context = 64,
-                      .pairing = Pairing::halfSplit,
-                      .weights = ElementType::bf16}),
-               test::safetensorsWeights(path, llamaName)};
-  std::string bytes = contentOf(golden);
+  LlamaRun run{loaded(path)};
+  std::string bytes = test::readFile(golden);
   run.golden.resize(bytes.size() / sizeof(float));
   std::memcpy(run.golden.data(), bytes.data(), bytes.size());
   return run;
@@ -229,7 +161,7 @@ TEST(Trained, theOracleRunsLlamaInBf16) {
   HEDDLE_TEST_DATA_FILE(path, "safetensors/paged-infer/tiny_llama.safetensors");
   HEDDLE_TEST_DATA_FILE(golden, "safetensors/paged-infer/tiny_llama_golden.bin");
   LlamaRun run = llamaRun(path, golden);
-  auto oracle = Oracle::create(run.graph, run.weights);
+  auto oracle = Oracle::create(run.model.source, run.model.weights);
   ASSERT_TRUE(oracle) << oracle.error().message;
   auto logits = oracle->prefill(run.ids, LogitsOf::all);
   ASSERT_TRUE(logits) << logits.error().message;
@@ -237,18 +169,26 @@ TEST(Trained, theOracleRunsLlamaInBf16) {
   EXPECT_LE(difference(run.golden, *logits).rms, 1e-5);
 }
 
+/// The logits of the compiled model, its weights in `dtype`.
+std::vector<float> compiledLogits(const LlamaRun &run, ElementType dtype) {
+  auto model = compile(run.model.source, {.dtype = dtype}, run.model.weights);
+  EXPECT_TRUE(model) << model.error().message;
+  auto session = model->session();
+  EXPECT_TRUE(session) << session.error().message;
+  auto logits = session->prefill(run.ids, LogitsOf::all);
+  EXPECT_TRUE(logits) << logits.error().message;
+  return {logits->values.begin(), logits->values.end()};
+}
+
 TEST(Trained, theCompiledModelRunsLlamaInBf16) {
   HEDDLE_TEST_DATA_FILE(path, "safetensors/paged-infer/tiny_llama.safetensors");
   HEDDLE_TEST_DATA_FILE(golden, "safetensors/paged-infer/tiny_llama_golden.bin");
   LlamaRun run = llamaRun(path, golden);
-  auto model = compile(run.graph, {}, run.weights);
-  ASSERT_TRUE(model) << model.error().message;
-  auto session = model->session();
-  ASSERT_TRUE(session) << session.error().message;
-  auto logits = session->prefill(run.ids, LogitsOf::all);
-  ASSERT_TRUE(logits) << logits.error().message;
   std::vector<double> golden64(run.golden.begin(), run.golden.end());
-  EXPECT_LE(difference(logits->values, golden64).rms, 1e-2);
+  EXPECT_LE(difference(compiledLogits(run, ElementType::bf16), golden64).rms, 1e-2);
+  const Difference exact = difference(compiledLogits(run, ElementType::f32), golden64);
+  EXPECT_LE(exact.largest, 1e-4);
+  EXPECT_LE(exact.rms, 1e-5);
 }
 
 } // namespace

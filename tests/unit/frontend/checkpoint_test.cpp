@@ -81,7 +81,7 @@ void expectTensors(const Checkpoint &checkpoint, const TinyFile &tiny) {
   for (const auto &[name, expected] : tiny.tensors) {
     const TensorInfo *tensor = checkpoint.find(name);
     ASSERT_NE(tensor, nullptr) << name;
-    EXPECT_EQ(tensor->type, runtime::ElementType::f32);
+    EXPECT_EQ(tensor->storage, &f32Storage);
     EXPECT_EQ(tensor->shape, expected.first) << name;
     const auto bytes = checkpoint.bytes(*tensor);
     int64_t count = 1;
@@ -125,8 +125,8 @@ TEST(Checkpoint, ReadsATinyFileWithTiedEmbedding) {
   EXPECT_EQ(config.vocabulary, 10);
   EXPECT_EQ(config.context, 6);
   EXPECT_EQ(config.normEpsilon, 1e-5);
-  EXPECT_EQ(config.rotaryBase, 10000);
-  EXPECT_EQ(config.rotaryPairing, RotaryPairing::interleaved);
+  EXPECT_EQ(config.rotary.base, 10000);
+  EXPECT_EQ(config.rotary.pairing, RotaryPairing::interleaved);
   EXPECT_TRUE(config.tiedEmbedding);
   EXPECT_EQ(checkpoint->find("output"), nullptr);
   EXPECT_EQ(checkpoint->find("layers.2.query"), nullptr);
@@ -276,9 +276,9 @@ TEST(Checkpoint, NamesOtherKindsOfFiles) {
     noise += noise;
   const std::vector<std::pair<std::string, const char *>> files = {
       {"", "is an empty file"},
-      {"GGUF" + zeros, "is a GGUF file"},
-      {"GGUF", "is a GGUF file"},
-      {safetensors + zeros, "is a safetensors file"},
+      {"GGUF" + zeros, "GGUF file of version 0"},
+      {"GGUF", "is cut short in its version"},
+      {safetensors + zeros, "is a safetensors file without config.json"},
       {sentencePiece, "is a SentencePiece tokenizer"},
       {test::tokenizerFile(test::marksAndBytes(), 6), "is a tokenizer of llama2.c"},
       {"PK\x03\x04" + zeros, "is a zip archive"},

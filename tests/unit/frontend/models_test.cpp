@@ -51,7 +51,7 @@ TEST(Models, llamaByItsOptions) {
   EXPECT_THAT(multiHead, HasSubstr("!heddle.cache<1 x 4, 4, 4, f32>"));
   options.kvHeads = 1;
   options.tied = true;
-  options.pairing = Pairing::halfSplit;
+  options.rotary.pairing = Pairing::halfSplit;
   options.weights = ElementType::bf16;
   std::string multiQuery = textOf(llama(options));
   EXPECT_THAT(multiQuery, HasSubstr("!heddle.cache<1 x 1, 4, 4, bf16>"));

@@ -315,7 +315,7 @@ TEST(WeightStore, PagesOfAMappedFileAreGivenBackAndStayReadable) {
   ASSERT_NE(mapping, MAP_FAILED);
   {
     WeightStore store;
-    ASSERT_TRUE(store.add("w", {ElementType::f32, {256, 256}, mapping, true}));
+    ASSERT_TRUE(store.add("w", {.shape = {256, 256}, .data = mapping, .file = true}));
     const void *packed = bindOne(store, use("w", {256, 256}, ElementType::f32, Layout::panels), 2);
     std::vector<float> back(values.size());
     unpackPanels(packed, {ElementType::f32, 256, 256}, back.data());

@@ -1,0 +1,125 @@
+// heddle inspect: what is in a model's files.
+#include "frontend/inspect.h"
+#include "frontend/cli/options.h"
+#include "frontend/cli/terminal.h"
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+#include <algorithm>
+
+namespace heddle::command {
+
+static std::string factsText(const std::vector<InspectedFact> &facts) {
+  size_t names = 0;
+  for (const InspectedFact &fact : facts)
+    names = std::max(names, fact.name.size());
+  std::string text;
+  for (const InspectedFact &fact : facts)
+    text += fmt::format("  {:<{}}  {}\n", fact.name, names, fact.value);
+  return text;
+}
+
+static std::string tensorsText(const std::vector<InspectedTensor> &tensors) {
+  size_t names = 0, shapes = 0;
+  std::vector<std::string> shape;
+  for (const InspectedTensor &tensor : tensors) {
+    shape.push_back(fmt::format("{}", fmt::join(tensor.shape, " x ")));
+    names = std::max(names, tensor.name.size());
+    shapes = std::max(shapes, shape.back().size());
+  }
+  std::string text;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    text += fmt::format("  {:<{}}  {:>{}}  {:<6} {:>12}  {}\n", tensors[i].name, names, shape[i],
+                        shapes, tensors[i].type, tensors[i].bytes, tensors[i].use);
+  return text;
+}
+
+static std::string textOf(const Inspection &found, const std::string &tokenizer) {
+  std::string text = fmt::format("{}: {}\n", found.path, found.format);
+  if (!found.metadata.empty())
+    text += "\n" + bold("metadata") + "\n" + factsText(found.metadata);
+  if (!found.model.empty())
+    text += "\n" + bold("model") + "\n" + factsText(found.model) +
+            fmt::format("  {} parameters; tokenizer: {}\n", found.parameters, tokenizer);
+  if (!found.tensors.empty())
+    text += "\n" + bold(fmt::format("{} tensors", found.tensors.size())) + "\n" +
+            tensorsText(found.tensors);
+  text += "\n";
+  if (found.unpackedBytes)
+    text += fmt::format("unpacking takes {:.1f} MB of memory beside the file\n",
+                        double(found.unpackedBytes) / 1e6);
+  text += found.runs ? "heddle runs it\n" : "heddle does not run it:\n";
+  for (const std::string &remark : found.remarks)
+    text += "  " + remark + "\n";
+  return text;
+}
+
+static Json factsJson(const std::vector<InspectedFact> &facts) {
+  std::vector<Json::Member> members;
+  for (const InspectedFact &fact : facts)
+    members.emplace_back(fact.name, fact.value);
+  return Json::object(members);
+}
+
+static Json jsonOf(const Inspection &found, const std::string &tokenizer) {
+  std::vector<Json> tensors, remarks;
+  for (const InspectedTensor &tensor : found.tensors) {
+    std::vector<Json> shape(tensor.shape.begin(), tensor.shape.end());
+    tensors.push_back(Json::object({{"name", tensor.name},
+                                    {"type", tensor.type},
+                                    {"shape", Json::array(shape)},
+                                    {"bytes", tensor.bytes},
+                                    {"use", tensor.use}}));
+  }
+  for (const std::string &remark : found.remarks)
+    remarks.emplace_back(remark);
+  return Json::object({{"path", found.path},
+                       {"format", found.format},
+                       {"runs", found.runs},
+                       {"parameters", found.parameters},
+                       {"unpacked_bytes", found.unpackedBytes},
+                       {"tokenizer", tokenizer},
+                       {"model", factsJson(found.model)},
+                       {"metadata", factsJson(found.metadata)},
+                       {"tensors", Json::array(tensors)},
+                       {"remarks", Json::array(remarks)}});
+}
+
+/// The tokenizer that `run` would take, or why it would take none.
+static std::string tokenizerOf(const std::string &path, const OpenOptions &options) {
+  auto checkpoint = openCheckpoint(path, options);
+  if (!checkpoint)
+    return "";
+  auto tokenizer = findTokenizer(path, checkpoint->config.vocabulary);
+  if (!tokenizer)
+    return tokenizer.error().message;
+  return tokenizer->tokenizer ? tokenizer->path : tokenizer->whyNone;
+}
+
+int inspect(const Invocation &invocation) {
+  Parser parser(invocation, "Tells what is in a model's files: sizes, metadata, tensors, their "
+                            "types, and what heddle does with each. Reads headers only.");
+  std::string path, json;
+  OpenOptions options;
+  parser.app()
+      .add_option("MODEL", path, "a checkpoint, or any other file that may be one")
+      ->required();
+  parser.app()
+      .add_option("--allow-unknown", options.allowUnknown,
+                  "go on without this configuration key or tensor, which is not known here")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  parser.addJson(json);
+  if (auto code = parser.parse())
+    return *code;
+  auto found = inspectFiles(path, options);
+  if (!found)
+    return fail(found.error());
+  const std::string tokenizer = found->runs ? tokenizerOf(path, options) : "";
+  Status written = report(textOf(*found, tokenizer), jsonOf(*found, tokenizer), json);
+  return written ? exitOk : fail(written.error());
+}
+
+} // namespace heddle::command

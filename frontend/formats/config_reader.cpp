@@ -1,0 +1,150 @@
+#include "frontend/formats/config_reader.h"
+
+#include "frontend/formats/quote.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace heddle {
+
+ConfigReader::ConfigReader(const JsonValue &object, std::string file)
+    : object(object), shared(std::make_shared<Shared>()) {
+  shared->file = std::move(file);
+  shared->root = &object;
+}
+
+const JsonValue *ConfigReader::find(std::string_view key) {
+  use(key);
+  const auto found = object.find(std::string(key));
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool ConfigReader::has(std::string_view key) { return find(key) != nullptr; }
+
+std::string ConfigReader::shown(std::string_view key) {
+  const JsonValue *value = find(key);
+  if (!value)
+    return "missing";
+  // Only what cannot be deep or long is written out.
+  if (value->is_object() || value->is_array())
+    return fmt::format("{} of {}", value->type_name(), value->size());
+  if (value->is_string())
+    return inQuotes(value->get_ref<const std::string &>());
+  return value->dump();
+}
+
+bool ConfigReader::mentions(std::string_view key) {
+  use(key);
+  return object.contains(std::string(key));
+}
+
+void ConfigReader::fail(const std::string &message) {
+  if (!shared->error)
+    shared->error = dataError(shared->file + ": " + message);
+}
+
+void ConfigReader::fail(std::string_view key, const std::string &expected) {
+  fail(fmt::format("key {} is {}: expected {}", inQuotes(prefix + std::string(key)), shown(key),
+                   expected));
+}
+
+int64_t ConfigReader::integer(const char *key, int64_t least, std::optional<int64_t> fallback) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  const JsonValue *value = find(key);
+  if (!value && fallback)
+    return *fallback;
+  if (!value || !value->is_number_integer() ||
+      (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(most)) ||
+      value->get<int64_t>() < least) {
+    fail(key, fmt::format("a whole number from {} to {}", least, most));
+    return least;
+  }
+  return value->get<int64_t>();
+}
+
+double ConfigReader::number(const char *key, std::optional<double> fallback, double above) {
+  const JsonValue *value = find(key);
+  if (!value && fallback)
+    return *fallback;
+  if (!value || !value->is_number() || !std::isfinite(value->get<double>()) ||
+      !(value->get<double>() > above)) {
+    fail(key, std::isinf(above) ? "a number" : fmt::format("a number above {}", above));
+    return 1;
+  }
+  return value->get<double>();
+}
+
+bool ConfigReader::boolean(const char *key, bool fallback) {
+  const JsonValue *value = find(key);
+  if (!value)
+    return fallback;
+  if (!value->is_boolean())
+    fail(key, "true or false");
+  return value->is_boolean() && value->get<bool>();
+}
+
+std::string ConfigReader::text(const char *key, std::optional<std::string> fallback) {
+  const JsonValue *value = find(key);
+  if (!value && fallback)
+    return *fallback;
+  if (value && value->is_string())
+    return value->get<std::string>();
+  fail(key, "text");
+  return "";
+}
+
+std::vector<double> ConfigReader::factors(const char *key, int64_t count) {
+  const JsonValue *value = find(key);
+  std::vector<double> result;
+  if (value && value->is_array())
+    for (const JsonValue &entry : *value)
+      if (entry.is_number() && std::isfinite(entry.get<double>()) && entry.get<double>() > 0)
+        result.push_back(entry.get<double>());
+  if (!value || !value->is_array() || value->size() != size_t(count) ||
+      result.size() != value->size())
+    fail(key, fmt::format("an array of {} numbers above 0", count));
+  return result;
+}
+
+std::vector<std::string> ConfigReader::texts(const char *key) {
+  const JsonValue *value = find(key);
+  std::vector<std::string> result;
+  if (value && value->is_array())
+    for (const JsonValue &entry : *value)
+      if (entry.is_string())
+        result.push_back(entry.get<std::string>());
+  if (!value || !value->is_array() || result.size() != value->size())
+    fail(key, "an array of texts");
+  return result;
+}
+
+ConfigReader ConfigReader::inner(const char *key) {
+  static const JsonValue empty = JsonValue::object();
+  const JsonValue *value = find(key);
+  if (value && !value->is_object())
+    fail(key, "an object");
+  return {value && value->is_object() ? *value : empty, prefix + key + ".", shared};
+}
+
+std::vector<std::string> ConfigReader::unknown() const {
+  std::vector<std::string> names;
+  for (const auto &[key, value] : object.items()) {
+    if (value.is_null())
+      continue;
+    const std::string name = prefix + key;
+    if (!shared->used.contains(name)) {
+      names.push_back(name);
+      continue;
+    }
+    // An object somebody looked into: its members count one by one.
+    const std::string within = name + ".";
+    const auto first = shared->used.lower_bound(within);
+    if (value.is_object() && first != shared->used.end() && first->starts_with(within))
+      for (std::string &inside : ConfigReader(value, within, shared).unknown())
+        names.push_back(std::move(inside));
+  }
+  return names;
+}
+
+} // namespace heddle

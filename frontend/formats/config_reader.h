@@ -1,0 +1,74 @@
+// Reads a configuration in JSON key by key, and remembers which keys were asked for, so that none
+// is ignored.
+#pragma once
+
+#include "frontend/formats/json_reader.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// An object of a configuration. The first error (data, naming file and key) is kept; getters then
+/// go on with harmless values. A key whose value is null counts as missing.
+class ConfigReader {
+public:
+  /// `file` is named in errors. `object` must be an object and outlive the reader.
+  ConfigReader(const JsonValue &object, std::string file);
+
+  bool has(std::string_view key);
+  /// Whether the key is there at all, be its value null.
+  bool mentions(std::string_view key);
+  int64_t integer(const char *key, int64_t least, std::optional<int64_t> fallback = std::nullopt);
+  /// A finite number above `above`.
+  double number(const char *key, std::optional<double> fallback = std::nullopt,
+                double above = -std::numeric_limits<double>::infinity());
+  bool boolean(const char *key, bool fallback);
+  std::string text(const char *key, std::optional<std::string> fallback = std::nullopt);
+  /// `count` numbers above 0.
+  std::vector<double> factors(const char *key, int64_t count);
+  std::vector<std::string> texts(const char *key);
+
+  /// The object at `key`, sharing errors with this one; its keys are told as "key.inner".
+  ConfigReader inner(const char *key);
+
+  /// Says that `key`, if it is there, has no influence on results.
+  void harmless(std::string_view key) { use(key); }
+
+  /// Keeps an error about `key`, unless there is one.
+  void fail(std::string_view key, const std::string &expected);
+  /// The same about the whole file.
+  void fail(const std::string &message);
+  const std::optional<Error> &error() const { return shared->error; }
+
+  /// Keys, in here and in inner objects, that nobody asked for and that are not null.
+  std::vector<std::string> unknown() const;
+
+  std::string shown(std::string_view key); ///< the value at `key`, for errors
+
+private:
+  struct Shared {
+    std::string file;
+    std::optional<Error> error;
+    std::set<std::string> used; ///< whole names
+    const JsonValue *root = nullptr;
+  };
+  ConfigReader(const JsonValue &object, std::string prefix, std::shared_ptr<Shared> shared)
+      : object(object), prefix(std::move(prefix)), shared(std::move(shared)) {}
+
+  void use(std::string_view key) { shared->used.insert(prefix + std::string(key)); }
+  /// The value, marked as used; null where it is missing.
+  const JsonValue *find(std::string_view key);
+
+  const JsonValue &object;
+  std::string prefix;
+  std::shared_ptr<Shared> shared;
+};
+
+} // namespace heddle

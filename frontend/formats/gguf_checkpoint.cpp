@@ -1,0 +1,63 @@
+#include "frontend/formats/gguf_checkpoint.h"
+
+#include "frontend/formats/gguf_config.h"
+#include "frontend/formats/quote.h"
+#include "frontend/formats/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heddle {
+
+namespace {
+
+/// Tables of the rotation, which the configuration has read.
+bool isRotaryTable(std::string_view name) {
+  return name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
+         name == "rope_factors_short.weight";
+}
+
+Status readMarks(const Gguf &gguf, Checkpoint &checkpoint) {
+  const auto begin = gguf.integer("tokenizer.ggml.bos_token_id");
+  const auto end = gguf.integer("tokenizer.ggml.eos_token_id");
+  if (!begin || !end)
+    return !begin ? begin.error() : end.error();
+  checkpoint.beginToken = *begin;
+  if (*end)
+    checkpoint.endTokens.push_back(**end);
+  return {};
+}
+
+} // namespace
+
+Result<Checkpoint> openGguf(std::shared_ptr<const runtime::MappedFile> file,
+                            const std::string &path, const OpenOptions &options) {
+  const auto gguf = parseGguf(file->bytes(), path);
+  if (!gguf)
+    return gguf.error();
+  auto config = ggufConfig(*gguf, file->bytes(), options.allowUnknown);
+  if (!config)
+    return config.error();
+  Checkpoint checkpoint{.path = path,
+                        .format = fmt::format("GGUF version {}", gguf->version),
+                        .config = *std::move(config)};
+  if (Status read = readMarks(*gguf, checkpoint); !read)
+    return read.error();
+  StoredFiles stored{.files = {std::move(file)}, .names = {path}};
+  for (const GgufTensor &tensor : gguf->tensors)
+    stored.tensors.push_back({.tensor = {.name = std::string(tensor.name),
+                                         .storage = tensor.type,
+                                         .shape = tensor.shape,
+                                         .offset = tensor.offset,
+                                         .bytes = tensor.bytes}});
+  if (Status dropped = dropTiedOutput(stored, checkpoint.config, placeInGguf); !dropped)
+    return dropped.error();
+  if (Status resolved = resolveTensors(checkpoint, stored, placeInGguf, isRotaryTable, options);
+      !resolved)
+    return resolved.error();
+  noteOddMarks(checkpoint);
+  return checkpoint;
+}
+
+} // namespace heddle

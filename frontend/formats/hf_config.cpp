@@ -1,0 +1,406 @@
+#include "frontend/formats/hf_config.h"
+
+#include "frontend/formats/config_reader.h"
+#include "frontend/formats/hf_rotary.h"
+#include "frontend/formats/quote.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle {
+
+namespace {
+
+/// What has no influence on the logits of a model that is run: training, bookkeeping, and choices
+/// of the library between ways to compute the same.
+constexpr const char *harmlessKeys[] = {
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_from_model_config",
+    "_name_or_path",
+    "architectures",
+    "attention_dropout",
+    "attn_pdrop",
+    "auto_map",
+    "cache_implementation",
+    "chunk_size_feed_forward",
+    "dtype",
+    "embd_pdrop",
+    "finetuning_task",
+    "gradient_checkpointing",
+    "hidden_dropout_prob",
+    "id2label",
+    "initializer_range",
+    "is_decoder",
+    "is_encoder_decoder",
+    "keys_to_ignore_at_inference",
+    "label2id",
+    "model_type",
+    "n_ctx",
+    "output_attentions",
+    "output_hidden_states",
+    "pad_token_id",
+    "pretraining_tp",
+    "reorder_and_upcast_attn",
+    "resid_pdrop",
+    "return_dict",
+    "summary_activation",
+    "summary_first_dropout",
+    "summary_proj_to_labels",
+    "summary_type",
+    "summary_use_proj",
+    "task_specific_params",
+    "tokenizer_class",
+    "torch_dtype",
+    "transformers_version",
+    "transformers.js_config",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_cache",
+};
+
+/// The defaults of a family for what its configurations leave out.
+struct Usual {
+  int64_t context = 2048;
+  double normEpsilon = 1e-6;
+  std::optional<int64_t> headWidth = std::nullopt; ///< none: width / heads
+  bool tied = false;
+  const char *activation = "silu";
+  const char *activationKey = "hidden_act";
+  HfRotaryDefaults rotary = {};
+};
+
+class Families {
+public:
+  explicit Families(ConfigReader &config) : config(config) {}
+
+  ModelConfig model;
+
+  using Read = void (Families::*)();
+  static const std::vector<std::pair<std::string_view, Read>> &table();
+
+private:
+  void readActivation(const char *key, const std::string &usual);
+  void checkHeads();
+  /// Sizes, norms, rotation and embedding, as all kin of LLaMA have them.
+  void readKin(const Usual &usual);
+  void readProjectionBiases();
+  /// Refuses a feature that is not known here where it is on.
+  void mustBeOff(const char *key) {
+    if (config.boolean(key, false))
+      config.fail(key, "false");
+  }
+  /// The cap at `key`; none where it is null.
+  double softcapOf(const char *key, double usual) {
+    return config.number(key, config.mentions(key) ? 0 : usual, 0);
+  }
+  /// The layers with a window, by `layer_types` where that is there, else as `isWindowed` says.
+  void readWindow(int64_t usual, bool (*isWindowed)(int64_t layer, int64_t pattern),
+                  int64_t pattern);
+  void readQwenWindow();
+
+  void readLlama();
+  void readMistral();
+  void readQwen2();
+  void readQwen3();
+  void readPhi3();
+  void readGemma();
+  void readGemma2();
+  void readGemma3();
+  void readOlmo2();
+  void readGranite();
+  void readGpt2();
+
+  ConfigReader &config;
+};
+
+const std::vector<std::pair<std::string_view, Families::Read>> &Families::table() {
+  static const std::vector<std::pair<std::string_view, Read>> families = {
+      {"gemma", &Families::readGemma},        {"gemma2", &Families::readGemma2},
+      {"gemma3_text", &Families::readGemma3}, {"gpt2", &Families::readGpt2},
+      {"granite", &Families::readGranite},    {"llama", &Families::readLlama},
+      {"mistral", &Families::readMistral},    {"olmo2", &Families::readOlmo2},
+      {"phi3", &Families::readPhi3},          {"qwen2", &Families::readQwen2},
+      {"qwen3", &Families::readQwen3},
+  };
+  return families;
+}
+
+void Families::readActivation(const char *key, const std::string &usual) {
+  const std::string name = config.text(key, usual);
+  if (name == "silu" || name == "swish")
+    model.activation = Activation::silu;
+  else if (name == "gelu_pytorch_tanh" || name == "gelu_new")
+    model.activation = Activation::geluTanh;
+  else if (name == "gelu")
+    model.activation = Activation::geluErf;
+  else
+    config.fail(key, "'silu', 'gelu', 'gelu_pytorch_tanh' or 'gelu_new'");
+}
+
+void Families::checkHeads() {
+  if (model.heads % model.kvHeads != 0)
+    config.fail("num_key_value_heads", fmt::format("a divisor of the {} heads", model.heads));
+}
+
+void Families::readKin(const Usual &usual) {
+  model.width = config.integer("hidden_size", 1);
+  model.hidden = config.integer("intermediate_size", 1);
+  model.layers = config.integer("num_hidden_layers", 1);
+  model.heads = config.integer("num_attention_heads", 1);
+  model.kvHeads = config.integer("num_key_value_heads", 1, model.heads);
+  model.vocabulary = config.integer("vocab_size", 1);
+  model.context = config.integer("max_position_embeddings", 1, usual.context);
+  model.normEpsilon = config.number("rms_norm_eps", usual.normEpsilon, 0);
+  if (!usual.headWidth && !config.has("head_dim") && model.width % model.heads != 0)
+    config.fail("num_attention_heads", fmt::format("a divisor of hidden_size, {}", model.width));
+  model.headWidth = config.integer(
+      "head_dim", 1, usual.headWidth.value_or(std::max<int64_t>(model.width / model.heads, 1)));
+  checkHeads();
+  readActivation(usual.activationKey, usual.activation);
+  model.tiedEmbedding = config.boolean("tie_word_embeddings", usual.tied);
+  model.rotary = readHfRotary(config, model.headWidth, model.context, usual.rotary);
+}
+
+void Families::readProjectionBiases() {
+  model.queryBias = model.outputBias = config.boolean("attention_bias", false);
+}
+
+void Families::readWindow(int64_t usual, bool (*isWindowed)(int64_t, int64_t), int64_t pattern) {
+  model.window = config.integer("sliding_window", 1, usual);
+  std::vector<bool> windowed;
+  if (config.has("layer_types")) {
+    const auto types = config.texts("layer_types");
+    if (int64_t(types.size()) != model.layers)
+      config.fail("layer_types", fmt::format("one for each of the {} layers", model.layers));
+    for (const std::string &type : types) {
+      windowed.push_back(type == "sliding_attention");
+      if (type != "sliding_attention" && type != "full_attention")
+        config.fail(fmt::format("key 'layer_types' holds {}: expected 'sliding_attention' or "
+                                "'full_attention'",
+                                inQuotes(type)));
+    }
+  } else if (!config.error()) {
+    // As many entries as there are layers, which a file with their tensors must bear out.
+    constexpr int64_t most = 1 << 16;
+    if (model.layers > most)
+      config.fail("num_hidden_layers", fmt::format("at most {}", most));
+    for (int64_t layer = 0; layer < std::min(model.layers, most); ++layer)
+      windowed.push_back(isWindowed(layer, pattern));
+  }
+  if (std::ranges::find(windowed, true) == windowed.end())
+    model.window = 0; // no layer has it
+  else if (std::ranges::find(windowed, false) != windowed.end() && model.window != 0)
+    model.windowed = std::move(windowed);
+}
+
+bool everyLayer(int64_t, int64_t) { return true; }
+
+void Families::readLlama() {
+  readKin({});
+  readProjectionBiases();
+  model.mlpBias = config.boolean("mlp_bias", false);
+  mustBeOff("rope_interleaved");
+  config.harmless("is_llama_config");
+}
+
+void Families::readMistral() {
+  readKin({.context = 131072});
+  // A window that is null is none; one that is not mentioned is the library's default.
+  readWindow(config.mentions("sliding_window") ? 0 : 4096, everyLayer, 0);
+  mustBeOff("attention_bias");
+}
+
+void Families::readQwenWindow() {
+  mustBeOff("use_mrope");
+  const bool windowed = config.boolean("use_sliding_window", false);
+  const int64_t full = config.integer("max_window_layers", 0, 28);
+  readWindow(4096, [](int64_t layer, int64_t first) { return layer >= first; }, full);
+  if (!windowed) {
+    model.window = 0;
+    model.windowed.clear();
+  }
+}
+
+void Families::readQwen2() {
+  readKin({.context = 32768});
+  model.queryBias = true;
+  readQwenWindow();
+}
+
+void Families::readQwen3() {
+  readKin({.context = 32768, .headWidth = 128});
+  readProjectionBiases();
+  model.queryKeyNorm = QueryKeyNorm::heads;
+  readQwenWindow();
+}
+
+void Families::readPhi3() {
+  readKin({.context = 4096, .normEpsilon = 1e-5});
+  model.mergedQkv = model.mergedGateUp = true;
+  readWindow(0, everyLayer, 0);
+  config.harmless("original_max_position_embeddings"); // read with the scaling, if there is one
+  mustBeOff("attention_bias");
+}
+
+void Families::readGemma() {
+  Usual usual{.context = 8192, .headWidth = 256, .tied = true, .activation = "gelu_pytorch_tanh"};
+  // "gelu" in `hidden_act` was a mistake of the first configurations: the library takes the
+  // approximation by tanh wherever `hidden_activation` does not say otherwise.
+  usual.activationKey = "hidden_activation";
+  config.harmless("hidden_act");
+  readKin(usual);
+  readProjectionBiases();
+  model.normAddsOne = true;
+  model.embeddingScale = double(std::sqrt(float(model.width)));
+}
+
+void Families::readGemma2() {
+  readGemma();
+  model.normAfter = true;
+  model.attentionScale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256, 0));
+  model.attentionSoftcap = softcapOf("attn_logit_softcapping", 50);
+  model.logitSoftcap = softcapOf("final_logit_softcapping", 30);
+  readWindow(4096, [](int64_t layer, int64_t) { return layer % 2 == 0; }, 2);
+}
+
+void Families::readGemma3() {
+  Usual usual{.context = 131072, .headWidth = 256, .tied = true, .activation = "gelu_pytorch_tanh"};
+  usual.activationKey = "hidden_activation";
+  usual.rotary = {.base = 1e6, .layerType = "full_attention"};
+  readKin(usual);
+  readProjectionBiases();
+  model.normAddsOne = model.normAfter = true;
+  model.embeddingScale = double(std::sqrt(float(model.width)));
+  model.queryKeyNorm = QueryKeyNorm::heads;
+  model.attentionScale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256, 0));
+  model.attentionSoftcap = softcapOf("attn_logit_softcapping", 0);
+  model.logitSoftcap = softcapOf("final_logit_softcapping", 0);
+  mustBeOff("use_bidirectional_attention");
+  const int64_t pattern = config.integer(
+      config.has("_sliding_window_pattern") ? "_sliding_window_pattern" : "sliding_window_pattern",
+      1, 6);
+  readWindow(4096, [](int64_t layer, int64_t every) { return (layer + 1) % every != 0; }, pattern);
+  // Layers with a window turn by a base of their own, without scaling.
+  RotaryConfig local{.pairing = RotaryPairing::halfSplit};
+  local.base = config.number("rope_local_base_freq", 10000, 0);
+  ConfigReader parts = config.inner("rope_parameters");
+  if (parts.has("sliding_attention")) {
+    ConfigReader sliding = parts.inner("sliding_attention");
+    local.base = sliding.number("rope_theta", local.base, 0);
+    if (sliding.text("rope_type", "default") != "default")
+      sliding.fail("rope_type", "'default'");
+  }
+  if (model.window != 0)
+    model.windowRotary = local;
+}
+
+void Families::readOlmo2() {
+  readKin({.context = 2048, .normEpsilon = 1e-5});
+  readProjectionBiases();
+  model.queryKeyNorm = QueryKeyNorm::whole;
+  model.normBefore = false;
+  model.normAfter = true;
+}
+
+void Families::readGranite() {
+  readKin({.context = 2048});
+  readProjectionBiases();
+  model.mlpBias = config.boolean("mlp_bias", false);
+  model.embeddingScale = config.number("embedding_multiplier", 1, 0);
+  model.residualScale = config.number("residual_multiplier", 1, 0);
+  model.attentionScale = config.number("attention_multiplier", 1, 0);
+  model.logitScale = 1 / config.number("logits_scaling", 1, 0);
+}
+
+void Families::readGpt2() {
+  model.architecture = Architecture::gpt2;
+  model.mergedQkv = model.inOut = true;
+  model.width = config.integer("n_embd", 1, 768);
+  model.layers = config.integer("n_layer", 1, 12);
+  model.heads = model.kvHeads = config.integer("n_head", 1, 12);
+  model.hidden = config.integer("n_inner", 1, 4 * model.width);
+  model.vocabulary = config.integer("vocab_size", 1, 50257);
+  model.context = config.integer("n_positions", 1, 1024);
+  model.normEpsilon = config.number("layer_norm_epsilon", 1e-5, 0);
+  if (model.width % model.heads != 0)
+    config.fail("n_head", fmt::format("a divisor of n_embd, {}", model.width));
+  model.headWidth = std::max<int64_t>(model.width / model.heads, 1);
+  readActivation("activation_function", "gelu_new");
+  if (model.activation != Activation::geluTanh)
+    config.fail("activation_function", "'gelu_new' or 'gelu_pytorch_tanh'");
+  model.tiedEmbedding = config.boolean("tie_word_embeddings", true);
+  if (!model.tiedEmbedding)
+    config.fail("tie_word_embeddings", "true");
+  if (!config.boolean("scale_attn_weights", true))
+    config.fail("scale_attn_weights", "true");
+  mustBeOff("scale_attn_by_inverse_layer_idx");
+  mustBeOff("add_cross_attention");
+}
+
+/// One id, or several.
+std::vector<int64_t> readIds(const JsonValue &json, const char *key) {
+  std::vector<int64_t> ids;
+  const auto found = json.find(key);
+  auto add = [&](const JsonValue &value) {
+    if (value.is_number_integer())
+      ids.push_back(value.get<int64_t>());
+  };
+  if (found != json.end() && found->is_array())
+    for (const JsonValue &id : *found)
+      add(id);
+  else if (found != json.end())
+    add(*found);
+  return ids;
+}
+
+} // namespace
+
+std::string hfFamilies() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, read] : Families::table())
+    names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Result<HfConfig> parseHfConfig(const JsonValue &json, const std::string &name,
+                               const std::vector<std::string> &allowUnknown) {
+  if (!json.is_object())
+    return dataError(name + ": is no JSON object");
+  ConfigReader config(json, name);
+  const std::string family = config.text("model_type");
+  if (config.error())
+    return *config.error();
+  const auto found = std::ranges::find(Families::table(), family,
+                                       &std::pair<std::string_view, Families::Read>::first);
+  if (found == Families::table().end())
+    return dataError(fmt::format("{}: key 'model_type' is {}: heddle opens {}", name,
+                                 inQuotes(family), hfFamilies()));
+  Families families(config);
+  (families.*found->second)();
+  for (const char *key : harmlessKeys)
+    config.harmless(key);
+  for (const char *key : {"bos_token_id", "eos_token_id"})
+    config.harmless(key);
+  if (config.error())
+    return *config.error();
+
+  HfConfig result{.model = families.model};
+  result.model.family = family;
+  for (const std::string &key : config.unknown()) {
+    if (std::ranges::find(allowUnknown, key) == allowUnknown.end())
+      return dataError(fmt::format("{}: key {} is not known for {} and could change the result; "
+                                   "--allow-unknown {} goes on without it",
+                                   name, inQuotes(key), family, inQuotes(key)));
+    result.unknown.push_back(key);
+  }
+  if (const auto begin = readIds(json, "bos_token_id"); begin.size() == 1)
+    result.beginToken = begin.front();
+  result.endTokens = readIds(json, "eos_token_id");
+  return result;
+}
+
+} // namespace heddle

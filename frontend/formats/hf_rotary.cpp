@@ -1,0 +1,156 @@
+#include "frontend/formats/hf_rotary.h"
+
+#include "frontend/formats/quote.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace heddle {
+
+using Kind = RotaryScaling::Kind;
+
+namespace {
+
+/// 0.1 ln(factor) + 1, scaled by `weight`: the temperature that yarn puts on attention.
+double yarnMagnitude(double factor, double weight) {
+  return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+}
+
+/// The number at one of two places; an error where both have one and they differ.
+double oneOf(ConfigReader &outer, ConfigReader &inner, const char *innerName, const char *key,
+             double fallback) {
+  const bool isOutside = outer.has(key), isInside = inner.has(key);
+  const double outside = isOutside ? outer.number(key, std::nullopt, 0) : fallback;
+  const double inside = isInside ? inner.number(key, std::nullopt, 0) : outside;
+  if (isOutside && isInside && outside != inside)
+    outer.fail(key, fmt::format("the {} that {} has", inside, innerName));
+  return inside;
+}
+
+class ScalingReader {
+public:
+  ScalingReader(ConfigReader &config, ConfigReader &scaling, const RotaryConfig &rotary,
+                int64_t dims, int64_t context)
+      : config(config), scaling(scaling), rotary(rotary), dims(dims), context(context) {}
+
+  RotaryScaling read() {
+    const std::string type = typeName();
+    if (type == "default")
+      return result;
+    if (type == "linear" || type == "dynamic") {
+      result.kind = type == "linear" ? Kind::linear : Kind::dynamic;
+      result.factor = scaling.number("factor", std::nullopt, 0);
+      readOriginal();
+    } else if (type == "yarn") {
+      readYarn();
+    } else if (type == "llama3") {
+      readLlama3();
+    } else if (type == "longrope" || type == "su") {
+      readLongRope();
+    } else {
+      scaling.fail(scaling.has("rope_type") ? "rope_type" : "type",
+                   "'default', 'linear', 'dynamic', 'yarn', 'llama3' or 'longrope'");
+    }
+    return result;
+  }
+
+private:
+  std::string typeName() {
+    const std::string newer = scaling.text("rope_type", ""), older = scaling.text("type", "");
+    if (!newer.empty() && !older.empty() && newer != older)
+      scaling.fail("rope_type", fmt::format("the {} that 'type' has", inQuotes(older)));
+    return !newer.empty() ? newer : !older.empty() ? older : "default";
+  }
+
+  /// The context it was trained on before, inside or beside the scaling.
+  void readOriginal() {
+    constexpr const char *key = "original_max_position_embeddings";
+    const int64_t outside = config.integer(key, 1, 0), inside = scaling.integer(key, 1, 0);
+    if (outside && inside && outside != inside)
+      config.fail(key, fmt::format("the {} that the rotary scaling has", inside));
+    result.originalContext = inside ? inside : outside ? outside : context;
+  }
+
+  void readYarn() {
+    result.kind = Kind::yarn;
+    readOriginal();
+    const double ratio = double(context) / double(result.originalContext);
+    result.factor = scaling.number("factor", ratio, 0);
+    result.betaFast = scaling.number("beta_fast", 32, 0);
+    result.betaSlow = scaling.number("beta_slow", 1, 0);
+    result.truncate = scaling.boolean("truncate", true);
+    const double scale = scaling.number("mscale", 0), all = scaling.number("mscale_all_dim", 0);
+    const double usual = scale != 0 && all != 0 ? yarnMagnitude(result.factor, scale) /
+                                                      yarnMagnitude(result.factor, all)
+                                                : yarnMagnitude(result.factor, 1);
+    result.magnitude = scaling.number("attention_factor", usual, 0);
+    if (rotary.base <= 1)
+      config.fail("rope_theta", "a base above 1 for yarn");
+  }
+
+  void readLlama3() {
+    result.kind = Kind::llama3;
+    readOriginal();
+    result.factor = scaling.number("factor", std::nullopt, 0);
+    result.lowFactor = scaling.number("low_freq_factor", std::nullopt, 0);
+    result.highFactor = scaling.number("high_freq_factor", std::nullopt, 0);
+    if (result.highFactor <= result.lowFactor)
+      scaling.fail("high_freq_factor", "more than low_freq_factor");
+  }
+
+  void readLongRope() {
+    result.kind = Kind::longRope;
+    readOriginal();
+    result.shortFactors = scaling.factors("short_factor", dims / 2);
+    result.longFactors = scaling.factors("long_factor", dims / 2);
+    const auto original = double(result.originalContext);
+    const double factor = scaling.number("factor", double(context) / original, 0);
+    const double usual =
+        factor <= 1 || original <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
+    result.magnitude = scaling.number("attention_factor", usual, 0);
+  }
+
+  ConfigReader &config, &scaling;
+  const RotaryConfig &rotary;
+  int64_t dims, context;
+  RotaryScaling result;
+};
+
+/// An error where the two spellings of the scaling say different things.
+void compareSpellings(ConfigReader &config, ConfigReader &newer, ConfigReader &older) {
+  for (const char *key : {"rope_type", "type", "factor", "original_max_position_embeddings",
+                          "attention_factor", "beta_fast", "beta_slow", "low_freq_factor",
+                          "high_freq_factor", "mscale", "mscale_all_dim"})
+    if (newer.has(key) && older.has(key) && newer.shown(key) != older.shown(key))
+      config.fail(fmt::format("'rope_parameters' and 'rope_scaling' disagree: {} is {} in the one "
+                              "and {} in the other",
+                              key, newer.shown(key), older.shown(key)));
+}
+
+} // namespace
+
+RotaryConfig readHfRotary(ConfigReader &config, int64_t headWidth, int64_t context,
+                          const HfRotaryDefaults &defaults) {
+  RotaryConfig rotary{.pairing = RotaryPairing::halfSplit};
+  ConfigReader older = config.inner("rope_scaling"), whole = config.inner("rope_parameters");
+  const bool hasParts = *defaults.layerType && whole.has(defaults.layerType);
+  ConfigReader newer = hasParts ? whole.inner(defaults.layerType) : whole;
+  compareSpellings(config, newer, older);
+  rotary.base = oneOf(config, newer, "'rope_parameters'", "rope_theta", defaults.base);
+  const double turned =
+      oneOf(config, newer, "'rope_parameters'", "partial_rotary_factor", defaults.turned);
+  const auto dims = int64_t(double(headWidth) * turned);
+  rotary.dims = dims == headWidth ? 0 : dims;
+  if (turned > 1 || dims < 2 || dims % 2 != 0) {
+    config.fail(
+        "partial_rotary_factor",
+        fmt::format("a share that makes an even number of a head's {} entries turn", headWidth));
+    return rotary;
+  }
+  ConfigReader &scaling = config.has("rope_parameters") ? newer : older;
+  rotary.scaling = ScalingReader(config, scaling, rotary, dims, context).read();
+  return rotary;
+}
+
+} // namespace heddle

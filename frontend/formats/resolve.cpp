@@ -1,0 +1,155 @@
+#include "frontend/formats/resolve.h"
+
+#include "frontend/formats/quote.h"
+#include "frontend/models/checkpoint_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace heddle {
+
+namespace {
+
+class Resolver {
+public:
+  Resolver(Checkpoint &checkpoint, const StoredFiles &stored)
+      : checkpoint(checkpoint), stored(stored) {
+    for (const StoredFiles::Tensor &tensor : stored.tensors)
+      byName.emplace(tensor.tensor.name, &tensor);
+  }
+
+  Status take(const WeightShape &parameter, const Place &place);
+  Status checkLeftOver(bool (*isHarmless)(std::string_view), const OpenOptions &options);
+
+private:
+  const std::string &fileOf(const StoredFiles::Tensor &tensor) const {
+    return stored.names[tensor.file];
+  }
+  bool isNorm(std::string_view name) const { return name.ends_with("norm"); }
+
+  Checkpoint &checkpoint;
+  const StoredFiles &stored;
+  std::unordered_map<std::string_view, const StoredFiles::Tensor *> byName;
+  std::unordered_set<std::string_view> used;
+};
+
+Status Resolver::take(const WeightShape &parameter, const Place &place) {
+  const auto found = byName.find(place.published);
+  if (found == byName.end())
+    return dataError(fmt::format("{}: tensor {} is missing: the configuration asks for it as {} of "
+                                 "[{}]",
+                                 checkpoint.path, inQuotes(place.published), parameter.name,
+                                 fmt::join(parameter.shape, ", ")));
+  const StoredTensor &tensor = found->second->tensor;
+  std::vector<int64_t> wanted = parameter.shape;
+  if (place.rows)
+    wanted.front() = place.rows;
+  if (tensor.shape != wanted)
+    return dataError(fmt::format("{}: tensor {} is [{}]: expected [{}] for {}",
+                                 fileOf(*found->second), inQuotes(tensor.name),
+                                 fmt::join(tensor.shape, ", "), fmt::join(wanted, ", "),
+                                 parameter.name));
+  if (!exactType(*tensor.storage))
+    return dataError(fmt::format("{}: tensor {} is stored as {}, which heddle does not read",
+                                 fileOf(*found->second), inQuotes(tensor.name),
+                                 tensor.storage->name));
+  used.insert(found->first);
+  TensorInfo info{.name = parameter.name,
+                  .published = tensor.name,
+                  .storage = tensor.storage,
+                  .shape = parameter.shape,
+                  .file = found->second->file,
+                  .offset = tensor.offset,
+                  .bytes = tensor.bytes};
+  if (place.rows) {
+    const uint64_t row = tensor.bytes / uint64_t(place.rows);
+    info.offset += row * uint64_t(place.firstRow);
+    info.bytes = row * uint64_t(parameter.shape.front());
+  }
+  if (checkpoint.config.normAddsOne && isNorm(parameter.name))
+    info.plus = 1;
+  checkpoint.tensors.push_back(std::move(info));
+  return {};
+}
+
+Status Resolver::checkLeftOver(bool (*isHarmless)(std::string_view), const OpenOptions &options) {
+  for (const StoredFiles::Tensor &tensor : stored.tensors) {
+    const std::string &name = tensor.tensor.name;
+    if (used.contains(name))
+      continue;
+    if (std::ranges::find(options.allowUnknown, name) != options.allowUnknown.end()) {
+      checkpoint.remarks.push_back(
+          fmt::format("{}: goes on without tensor {}", fileOf(tensor), inQuotes(name)));
+      continue;
+    }
+    if (!isHarmless(name))
+      return dataError(fmt::format("{}: tensor {} [{}] is not known for {} and could change the "
+                                   "result; --allow-unknown {} goes on without it",
+                                   fileOf(tensor), inQuotes(name),
+                                   fmt::join(tensor.tensor.shape, ", "), checkpoint.config.family,
+                                   inQuotes(name)));
+  }
+  return {};
+}
+
+} // namespace
+
+void noteOddMarks(Checkpoint &checkpoint) {
+  auto check = [&](const char *what, int64_t id) {
+    if (id < 0 || id >= checkpoint.config.vocabulary)
+      checkpoint.remarks.push_back(
+          fmt::format("{}: the id {} that {} a text is outside its vocabulary of {} words",
+                      checkpoint.path, id, what, checkpoint.config.vocabulary));
+  };
+  if (checkpoint.beginToken)
+    check("begins", *checkpoint.beginToken);
+  for (int64_t id : checkpoint.endTokens)
+    check("ends", id);
+}
+
+Status dropTiedOutput(StoredFiles &stored, const ModelConfig &config, FindPlace place) {
+  auto found = [&](std::string_view parameter) {
+    const std::string name = place(config, parameter).published;
+    return std::ranges::find_if(stored.tensors,
+                                [&](const auto &entry) { return entry.tensor.name == name; });
+  };
+  const auto output = found("output"), table = found("token_embedding");
+  if (!config.tiedEmbedding || output == stored.tensors.end() || table == stored.tensors.end())
+    return {};
+  auto bytes = [&](const StoredFiles::Tensor &entry) {
+    return stored.files[entry.file]->bytes().subspan(entry.tensor.offset, entry.tensor.bytes);
+  };
+  if (output->tensor.storage != table->tensor.storage ||
+      !std::ranges::equal(bytes(*output), bytes(*table)))
+    return dataError(fmt::format("{}: tensor {} differs from {}, but the configuration says that "
+                                 "they are one (tied embeddings)",
+                                 stored.names[output->file], inQuotes(output->tensor.name),
+                                 inQuotes(table->tensor.name)));
+  stored.tensors.erase(output);
+  return {};
+}
+
+Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, FindPlace place,
+                      bool (*isHarmless)(std::string_view), const OpenOptions &options) {
+  if (checkpoint.config.layers > int64_t(stored.tensors.size()))
+    return dataError(fmt::format("{}: the configuration asks for {} layers, but there are only {} "
+                                 "tensors",
+                                 checkpoint.path, checkpoint.config.layers, stored.tensors.size()));
+  checkpoint.files = stored.files;
+  const Graph graph = graphOf(checkpoint.config);
+  if (Status checked = graph.check(); !checked)
+    return dataError(
+        fmt::format("{}: the configuration makes no model: {}", checkpoint.path,
+                    graph.errors().empty() ? checked.error().message : graph.errors().front()));
+  Resolver resolver(checkpoint, stored);
+  for (const WeightShape &parameter : graph.weights())
+    if (Status taken = resolver.take(parameter, place(checkpoint.config, parameter.name)); !taken)
+      return taken.error();
+  return resolver.checkLeftOver(isHarmless, options);
+}
+
+} // namespace heddle

@@ -1,0 +1,165 @@
+#include "frontend/formats/storage.h"
+
+#include "runtime/bf16.h"
+#include "runtime/f16.h"
+#include "runtime/quantized/codec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace heddle {
+
+using runtime::BlockFormat;
+using runtime::ElementSource;
+using runtime::ElementType;
+
+constexpr Storage f32Storage = {"F32", 1, 4};
+constexpr Storage bf16Storage = {"BF16", 1, 2};
+
+namespace {
+
+constexpr Storage f64Storage = {"F64", 1, 8};
+constexpr Storage f16Storage = {"F16", 1, 2};
+constexpr Storage i8Storage = {"I8", 1, 1};
+constexpr Storage i16Storage = {"I16", 1, 2};
+constexpr Storage i32Storage = {"I32", 1, 4};
+constexpr Storage i64Storage = {"I64", 1, 8};
+
+struct Numbered {
+  uint32_t number;
+  Storage storage; ///< of a type that only GGUF has
+  const Storage *shared = nullptr;
+};
+
+// Sizes from the block structures of ggml-common.h.
+constexpr Numbered ggmlTypes[] = {
+    {ggml::f32, {}, &f32Storage},
+    {ggml::f16, {}, &f16Storage},
+    {ggml::q4_0, {"Q4_0", 32, 18}},
+    {ggml::q4_1, {"Q4_1", 32, 20}},
+    {ggml::q5_0, {"Q5_0", 32, 22}},
+    {ggml::q5_1, {"Q5_1", 32, 24}},
+    {ggml::q8_0, {"Q8_0", 32, 34}},
+    {9, {"Q8_1", 32, 36}},
+    {ggml::q2_K, {"Q2_K", 256, 84}},
+    {ggml::q3_K, {"Q3_K", 256, 110}},
+    {ggml::q4_K, {"Q4_K", 256, 144}},
+    {ggml::q5_K, {"Q5_K", 256, 176}},
+    {ggml::q6_K, {"Q6_K", 256, 210}},
+    {15, {"Q8_K", 256, 292}},
+    {16, {"IQ2_XXS", 256, 66}},
+    {17, {"IQ2_XS", 256, 74}},
+    {18, {"IQ3_XXS", 256, 98}},
+    {19, {"IQ1_S", 256, 50}},
+    {ggml::iq4_NL, {"IQ4_NL", 32, 18}},
+    {21, {"IQ3_S", 256, 110}},
+    {22, {"IQ2_S", 256, 82}},
+    {23, {"IQ4_XS", 256, 136}},
+    {24, {}, &i8Storage},
+    {25, {}, &i16Storage},
+    {26, {}, &i32Storage},
+    {27, {}, &i64Storage},
+    {28, {}, &f64Storage},
+    {29, {"IQ1_M", 256, 56}},
+    {ggml::bf16, {}, &bf16Storage},
+    {34, {"TQ1_0", 256, 54}},
+    {35, {"TQ2_0", 256, 66}},
+    {39, {"MXFP4", 32, 17}},
+};
+
+constexpr Storage safetensorsOnly[] = {
+    {"BOOL", 1, 1}, {"U8", 1, 1},      {"U16", 1, 2},     {"U32", 1, 4},
+    {"U64", 1, 8},  {"F8_E4M3", 1, 1}, {"F8_E5M2", 1, 1}, {"F8_E8M0", 1, 1},
+};
+
+constexpr const Storage *sharedTypes[] = {&f64Storage, &f32Storage, &f16Storage, &bf16Storage,
+                                          &i8Storage,  &i16Storage, &i32Storage, &i64Storage};
+
+template <class Stored, float (*toFloat)(Stored)>
+class Scalars final : public ElementSource {
+public:
+  explicit Scalars(const void *data) : data(static_cast<const std::byte *>(data)) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      Stored value;
+      std::memcpy(&value, data + (begin + i) * int64_t(sizeof(Stored)), sizeof(Stored));
+      out[i] = toFloat(value);
+    }
+  }
+
+private:
+  const std::byte *data;
+};
+
+class Blocks final : public ElementSource {
+public:
+  Blocks(const BlockFormat &format, const void *data, int64_t width)
+      : format(format), data(static_cast<const std::byte *>(data)), width(width) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    while (count > 0) {
+      const int64_t row = begin / width, column = begin % width;
+      const int64_t piece = std::min(count, width - column);
+      dequantiseRow(format, data + row * format.rowBytes(width), width, column, piece, out);
+      begin += piece, count -= piece, out += piece;
+    }
+  }
+
+private:
+  const BlockFormat &format;
+  const std::byte *data;
+  int64_t width;
+};
+
+float same(float value) { return value; }
+float narrowed(double value) { return static_cast<float>(value); }
+
+/// The codec of a type in blocks, or null.
+const BlockFormat *codecOf(const Storage &storage) {
+  if (storage.blockElements == 1)
+    return nullptr;
+  std::string name(storage.name);
+  std::ranges::transform(name, name.begin(), [](char c) { return char(std::tolower(c)); });
+  return runtime::findBlockFormat(name);
+}
+
+} // namespace
+
+const Storage *findGgmlStorage(uint32_t number) {
+  const auto *found = std::ranges::find(ggmlTypes, number, &Numbered::number);
+  if (found == std::end(ggmlTypes))
+    return nullptr;
+  return found->shared ? found->shared : &found->storage;
+}
+
+const Storage *findSafetensorsStorage(std::string_view name) {
+  for (const Storage *storage : sharedTypes)
+    if (storage->name == name)
+      return storage;
+  const auto *found = std::ranges::find(safetensorsOnly, name, &Storage::name);
+  return found == std::end(safetensorsOnly) ? nullptr : found;
+}
+
+std::optional<ElementType> exactType(const Storage &storage) {
+  if (&storage == &bf16Storage)
+    return ElementType::bf16;
+  if (&storage == &f32Storage || &storage == &f16Storage || &storage == &f64Storage ||
+      codecOf(storage))
+    return ElementType::f32;
+  return std::nullopt;
+}
+
+std::shared_ptr<const ElementSource> elementsOf(const Storage &storage, const void *data,
+                                                int64_t width) {
+  if (&storage == &f32Storage)
+    return std::make_shared<Scalars<float, same>>(data);
+  if (&storage == &f64Storage)
+    return std::make_shared<Scalars<double, narrowed>>(data);
+  if (&storage == &f16Storage)
+    return std::make_shared<Scalars<uint16_t, runtime::fromF16>>(data);
+  if (&storage == &bf16Storage)
+    return std::make_shared<Scalars<uint16_t, runtime::fromBf16>>(data);
+  return std::make_shared<Blocks>(*codecOf(storage), data, width);
+}
+
+} // namespace heddle

@@ -1,0 +1,182 @@
+#include "frontend/inspect.h"
+
+#include "frontend/formats/file_kind.h"
+#include "frontend/formats/gguf.h"
+#include "frontend/formats/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+namespace heddle {
+
+namespace {
+
+using Facts = std::vector<InspectedFact>;
+
+const char *nameOf(RotaryScaling::Kind kind) {
+  switch (kind) {
+  case RotaryScaling::Kind::none:
+    return "none";
+  case RotaryScaling::Kind::linear:
+    return "linear";
+  case RotaryScaling::Kind::dynamic:
+    return "dynamic";
+  case RotaryScaling::Kind::yarn:
+    return "yarn";
+  case RotaryScaling::Kind::llama3:
+    return "llama3";
+  case RotaryScaling::Kind::longRope:
+    return "longrope";
+  case RotaryScaling::Kind::factors:
+    return "a table of factors";
+  }
+  return "none";
+}
+
+std::string rotaryOf(const RotaryConfig &rotary) {
+  std::string text =
+      fmt::format("base {}, {}", rotary.base,
+                  rotary.pairing == RotaryPairing::halfSplit ? "half-split" : "interleaved");
+  if (rotary.dims)
+    text += fmt::format(", {} entries of a head", rotary.dims);
+  if (rotary.scaling.kind != RotaryScaling::Kind::none)
+    text += fmt::format(", scaling {}", nameOf(rotary.scaling.kind));
+  return text;
+}
+
+Facts modelFacts(const ModelConfig &config) {
+  Facts facts;
+  auto add = [&](const char *name, auto value) {
+    facts.push_back({name, fmt::format("{}", value)});
+  };
+  add("family", config.family);
+  add("width", config.width);
+  add("hidden", config.hidden);
+  add("layers", config.layers);
+  add("heads", fmt::format("{} over {}, {} wide", config.heads, config.kvHeads, config.headWidth));
+  add("vocabulary", config.vocabulary);
+  add("context", config.context);
+  add("norm_epsilon", config.normEpsilon);
+  add("embedding", config.tiedEmbedding ? "tied to the output" : "apart from the output");
+  if (config.architecture != Architecture::gpt2)
+    add("rotary", rotaryOf(config.rotary));
+  if (config.windowRotary)
+    add("rotary_of_windows", rotaryOf(*config.windowRotary));
+  if (config.window)
+    add("window", fmt::format("{} positions, {}", config.window,
+                              config.windowed.empty() ? "all layers" : "some layers"));
+  return facts;
+}
+
+std::string useOf(const TensorInfo &tensor) {
+  const auto type = exactType(*tensor.storage);
+  std::string use = tensor.name;
+  if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage)
+    use += ", unpacked to f32";
+  else if (tensor.shape.size() > 1)
+    use += type == runtime::ElementType::bf16 ? ", as bf16" : ", as f32";
+  if (tensor.plus != 0)
+    use += fmt::format(", plus {}", tensor.plus);
+  return use;
+}
+
+/// Adds what opening the file as a model tells.
+void addModel(Inspection &result, const OpenOptions &options) {
+  auto checkpoint = openCheckpoint(result.path, options);
+  if (!checkpoint) {
+    result.remarks.push_back(checkpoint.error().message);
+    return;
+  }
+  result.runs = true;
+  result.format = checkpoint->format;
+  result.model = modelFacts(checkpoint->config);
+  result.remarks = checkpoint->remarks;
+  std::map<std::string_view, std::string> uses;
+  for (const TensorInfo &tensor : checkpoint->tensors) {
+    std::string &use = uses[tensor.published];
+    use += (use.empty() ? "" : "; ") + useOf(tensor);
+    int64_t count = 1;
+    for (int64_t size : tensor.shape)
+      count *= size;
+    result.parameters += count;
+    if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage)
+      result.unpackedBytes += count * 4;
+  }
+  if (result.tensors.empty()) // a format whose tensors have no description of their own
+    for (const TensorInfo &tensor : checkpoint->tensors)
+      result.tensors.push_back({.name = tensor.published,
+                                .type = std::string(tensor.storage->name),
+                                .shape = tensor.shape,
+                                .bytes = tensor.bytes,
+                                .use = {}});
+  for (InspectedTensor &tensor : result.tensors) {
+    const auto use = uses.find(tensor.name);
+    tensor.use = use == uses.end() ? "not used by itself" : use->second;
+  }
+}
+
+Status describeGguf(Inspection &result, std::span<const std::byte> bytes) {
+  const auto gguf = parseGguf(bytes, result.path);
+  if (!gguf)
+    return gguf.error();
+  const auto architecture = gguf->text("general.architecture");
+  if (!architecture || !*architecture)
+    return !architecture ? architecture.error()
+                         : dataError(result.path + ": has no key 'general.architecture': it "
+                                                   "describes no model");
+  result.format = fmt::format("GGUF version {}", gguf->version);
+  for (const GgufEntry &entry : gguf->metadata)
+    result.metadata.push_back({std::string(entry.key), entry.value.str()});
+  for (const GgufTensor &tensor : gguf->tensors)
+    result.tensors.push_back({.name = std::string(tensor.name),
+                              .type = std::string(tensor.type->name),
+                              .shape = tensor.shape,
+                              .bytes = tensor.bytes,
+                              .use = {}});
+  return {};
+}
+
+Status describeSafetensors(Inspection &result, std::span<const std::byte> bytes) {
+  const auto content = parseSafetensors(bytes, result.path);
+  if (!content)
+    return content.error();
+  result.format = "safetensors";
+  for (const auto &[key, value] : content->metadata)
+    result.metadata.push_back({key, value});
+  for (const StoredTensor &tensor : content->tensors)
+    result.tensors.push_back({.name = tensor.name,
+                              .type = std::string(tensor.storage->name),
+                              .shape = tensor.shape,
+                              .bytes = tensor.bytes,
+                              .use = {}});
+  return {};
+}
+
+} // namespace
+
+Result<Inspection> inspectFiles(const std::string &path, const OpenOptions &options) {
+  Inspection result;
+  result.path = path;
+  std::error_code ignored;
+  bool isDescribed = false;
+  if (!std::filesystem::is_directory(path, ignored)) {
+    auto file = runtime::MappedFile::open(path);
+    if (!file)
+      return file.error();
+    const FileKind kind = recognise(file->bytes());
+    isDescribed = kind == FileKind::gguf || kind == FileKind::safetensors;
+    Status described = kind == FileKind::gguf          ? describeGguf(result, file->bytes())
+                       : kind == FileKind::safetensors ? describeSafetensors(result, file->bytes())
+                                                       : Status();
+    if (!described)
+      return described.error();
+  }
+  addModel(result, options);
+  if (!result.runs && !isDescribed)
+    return dataError(result.remarks.front());
+  return result;
+}
+
+} // namespace heddle

@@ -1,0 +1,264 @@
+// Every family, from a folder that the test writes, against a definition written independently.
+#include "frontend/heddle.h"
+#include "tests/unit/compiler/written_models.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+using namespace heddle;
+using namespace heddle::test::written;
+using test::addMatrix;
+using test::inLayer;
+using test::jsonText;
+using test::PlainTensors;
+using test::safetensorsOf;
+using test::tied;
+using test::untied;
+using test::writeFolder;
+using test::writtenKin;
+using test::WrittenModel;
+namespace json = llvm::json;
+
+namespace {
+
+std::vector<int32_t> someIds(size_t count) {
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < count; ++i)
+    ids.push_back(int32_t(i * 7 % words));
+  return ids;
+}
+
+/// Logits of the last token by native code: a prefill, a chunk and single tokens.
+std::vector<float> nativeLogits(const LoadedModel &loaded, std::span<const int32_t> ids,
+                                const std::vector<size_t> &pieces, int64_t context) {
+  auto model = compile(loaded.source, {}, loaded.weights);
+  EXPECT_TRUE(model) << model.error().message;
+  if (!model)
+    return {};
+  auto session = model->session({.context = context, .threads = 1});
+  EXPECT_TRUE(session) << session.error().message;
+  std::vector<float> last;
+  for (size_t piece : pieces) {
+    auto logits = session->prefill(ids.first(piece));
+    EXPECT_TRUE(logits) << logits.error().message;
+    if (!logits)
+      return {};
+    last.assign(logits->values.begin(), logits->values.end());
+    ids = ids.subspan(piece);
+  }
+  return last;
+}
+
+class Families : public testing::TestWithParam<test::NamedModel> {};
+
+TEST_P(Families, RunAsWrittenElsewhere) {
+  const WrittenModel model = GetParam().make();
+  const test::TemporaryFolder folder;
+  auto loaded = loadModel(writeFolder(folder, model));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::vector<int32_t> ids = someIds(21);
+  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
+  auto oracle = Oracle::create(loaded->source, loaded->weights);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  auto exact = oracle->prefill(ids);
+  ASSERT_TRUE(exact) << exact.error().message;
+  ASSERT_EQ(exact->size(), expected.size());
+  // Constants and sines are f32 in a graph: what is left is their rounding.
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR((*exact)[i], expected[i], 1e-5) << i;
+  const std::vector<float> native = nativeLogits(*loaded, ids, {11, 8, 1, 1}, 64);
+  EXPECT_LE(difference(native, expected).rms, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Families, testing::ValuesIn(test::writtenModels()),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+//===-- Rotary scaling at long positions ------------------------------------------------------===//
+
+struct Scaling {
+  const char *name;
+  json::Object (*config)();
+  double (*frequency)(int64_t pair);
+  double magnitude = 1;
+};
+
+constexpr int64_t longContext = 9000, originalContext = 1024;
+
+double plain(int64_t pair) { return std::pow(10000.0, -2.0 * double(pair) / d); }
+
+const Scaling scalings[] = {
+    {"linear", [] { return json::Object{{"type", "linear"}, {"factor", 8.0}}; },
+     [](int64_t pair) { return plain(pair) / 8; }},
+    {"dynamic",
+     [] {
+       return json::Object{{"type", "dynamic"},
+                           {"factor", 2.0},
+                           {"original_max_position_embeddings", originalContext}};
+     },
+     [](int64_t pair) {
+       const double base = 10000 * std::pow(2.0 * longContext / originalContext - 1, 6.0 / 4);
+       return std::pow(base, -2.0 * double(pair) / d);
+     }},
+    // Worked out by hand: within 1024 positions pair 0 turns 163, pair 1 7.56, pair 2 0.351 times;
+    // the ramp goes from floor(0.53) = 0 to ceil(1.66) = 2.
+    {"yarn",
+     [] {
+       return json::Object{{"rope_type", "yarn"},
+                           {"factor", 8.0},
+                           {"original_max_position_embeddings", originalContext}};
+     },
+     [](int64_t pair) {
+       const double kept = pair == 0 ? 1 : pair == 1 ? 0.5 : 0;
+       return plain(pair) * kept + plain(pair) / 8 * (1 - kept);
+     },
+     1.2079441541679836}, // 0.1 ln 8 + 1
+    // Pair 0 turns more than 4 times, pair 2 less than once; pair 1 lies between 4 and 10.
+    {"llama3",
+     [] {
+       return json::Object{{"rope_type", "llama3"},
+                           {"factor", 8.0},
+                           {"low_freq_factor", 4.0},
+                           {"high_freq_factor", 10.0},
+                           {"original_max_position_embeddings", originalContext}};
+     },
+     [](int64_t pair) {
+       const double turns = originalContext / (2 * std::numbers::pi / plain(1));
+       const double smooth = (turns - 4) / (10 - 4);
+       return pair == 0   ? plain(0)
+              : pair == 2 ? plain(2) / 8
+                          : (1 - smooth) * plain(1) / 8 + smooth * plain(1);
+     }},
+    {"longrope",
+     [] {
+       return json::Object{{"rope_type", "longrope"},
+                           {"short_factor", json::Array{1.0, 1.0, 1.0}},
+                           {"long_factor", json::Array{1.5, 2.5, 7.0}},
+                           {"original_max_position_embeddings", originalContext}};
+     },
+     [](int64_t pair) {
+       return plain(pair) / (pair == 0 ? 1.5 : pair == 1 ? 2.5 : 7);
+     },
+     1.1461112200002406}, // sqrt(1 + ln(9000 / 1024) / ln 1024)
+};
+
+class Scalings : public testing::TestWithParam<const Scaling *> {};
+
+// Ten public models once read the scaling and ignored it: exact at position 0, wrong at 8192.
+TEST_P(Scalings, HoldPastPosition8192) {
+  const Scaling &scaling = *GetParam();
+  WrittenModel model = tied(writtenKin("llama"));
+  model.config["num_hidden_layers"] = 1;
+  std::erase_if(model.tensors, [](const auto &entry) {
+    return entry.first.starts_with("model.layers.1.") || entry.first.starts_with("model.layers.2.");
+  });
+  model.config["max_position_embeddings"] = longContext;
+  model.config["rope_scaling"] = scaling.config();
+  model.meaning.layers = 1;
+  model.meaning.magnitude = scaling.magnitude;
+  model.meaning.frequency = [&](int64_t, int64_t pair) { return scaling.frequency(pair); };
+  const test::TemporaryFolder folder;
+  auto loaded = loadModel(writeFolder(folder, model));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::vector<int32_t> ids = someIds(8300);
+  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
+  const std::vector<float> native = nativeLogits(*loaded, ids, {8298, 1, 1}, longContext);
+  EXPECT_LE(difference(native, expected).rms, 2e-5);
+  // And what ignores the scaling is far from it.
+  model.meaning.magnitude = 1;
+  model.meaning.frequency = [](int64_t, int64_t pair) { return plain(pair); };
+  EXPECT_GT(difference(native, test::plainLogits(model.meaning, model.tensors, ids)).rms, 1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Scalings,
+                         testing::Values(&scalings[0], &scalings[1], &scalings[2], &scalings[3],
+                                         &scalings[4]),
+                         [](const auto &info) { return std::string(info.param->name); });
+
+//===-- What is refused -----------------------------------------------------------------------===//
+
+std::string errorOf(const WrittenModel &model, const LoadOptions &options = {}) {
+  const test::TemporaryFolder folder;
+  auto loaded = loadModel(writeFolder(folder, model), options);
+  return loaded ? "opened" : loaded.error().message;
+}
+
+TEST(HfFolder, NothingIsIgnored) {
+  WrittenModel model = untied(writtenKin("llama"));
+  EXPECT_EQ(errorOf(model), "opened");
+  WrittenModel more = model;
+  more.tensors["model.layers.1.self_attn.sinks"] = test::madeTensor("s", {heads}, 1);
+  EXPECT_NE(
+      errorOf(more).find("tensor 'model.layers.1.self_attn.sinks' [4] is not known for llama"),
+      std::string::npos);
+  EXPECT_EQ(errorOf(more, {.opening = {.allowUnknown = {"model.layers.1.self_attn.sinks"}}}),
+            "opened");
+  more = model;
+  addMatrix(more, inLayer(0, "self_attn.q_proj"), heads * d, width, true);
+  EXPECT_NE(errorOf(more).find("'model.layers.0.self_attn.q_proj.bias' [24] is not known"),
+            std::string::npos);
+  more = model;
+  more.tensors.erase("model.layers.2.mlp.up_proj.weight");
+  EXPECT_NE(errorOf(more).find("tensor 'model.layers.2.mlp.up_proj.weight' is missing"),
+            std::string::npos);
+  more = model;
+  more.tensors["model.norm.weight"] = test::madeTensor("n", {width + 1}, 1);
+  EXPECT_NE(errorOf(more).find("tensor 'model.norm.weight' is [17]: expected [16]"),
+            std::string::npos);
+  more = model;
+  more.config["num_hidden_layers"] = 1 << 30;
+  EXPECT_NE(errorOf(more).find("asks for 1073741824 layers, but there are only"),
+            std::string::npos);
+}
+
+TEST(HfFolder, TiedOutputsMustBeTheEmbedding) {
+  WrittenModel model = tied(writtenKin("llama"));
+  model.tensors["lm_head.weight"] = model.tensors["model.embed_tokens.weight"];
+  EXPECT_EQ(errorOf(model), "opened");
+  model.tensors["lm_head.weight"].values[3] += 1;
+  EXPECT_NE(errorOf(model).find("'lm_head.weight' differs from 'model.embed_tokens.weight'"),
+            std::string::npos);
+  model.config["tie_word_embeddings"] = false;
+  EXPECT_EQ(errorOf(model), "opened");
+  model.tensors.erase("lm_head.weight");
+  EXPECT_NE(errorOf(model).find("tensor 'lm_head.weight' is missing"), std::string::npos);
+}
+
+TEST(HfFolder, OpensShardsAndSaysWhatIsWrongWithThem) {
+  const WrittenModel model = tied(writtenKin("llama"));
+  PlainTensors first, second;
+  json::Object map;
+  for (const auto &[name, tensor] : model.tensors) {
+    const bool isFirst = first.size() < 5;
+    (isFirst ? first : second)[name] = tensor;
+    map[name] = isFirst ? "model-00001-of-00002.safetensors" : "model-00002-of-00002.safetensors";
+  }
+  const test::TemporaryFolder folder;
+  folder.write("config.json", jsonText(model.config));
+  folder.write("model-00001-of-00002.safetensors", safetensorsOf(first));
+  folder.write("model-00002-of-00002.safetensors", safetensorsOf(second));
+  const auto errorWith = [&](const json::Object &index) {
+    folder.write("model.safetensors.index.json",
+                 jsonText(json::Object{{"weight_map", json::Object(index)}}));
+    auto loaded = loadModel(folder.path(""));
+    return loaded ? "opened" : loaded.error().message;
+  };
+  EXPECT_EQ(errorWith(map), "opened");
+  json::Object wrong = map;
+  wrong["model.norm.weight"] = "model-00001-of-00002.safetensors";
+  EXPECT_NE(errorWith(wrong).find("but the index has it in"), std::string::npos);
+  wrong = map;
+  wrong["more"] = "model-00002-of-00002.safetensors";
+  EXPECT_NE(errorWith(wrong).find("tensor 'more' is not in"), std::string::npos);
+  for (const char *file : {"../model.safetensors", "/etc/passwd", "..", ""}) {
+    wrong["more"] = file;
+    EXPECT_NE(errorWith(wrong).find("the name of a file in the same folder"), std::string::npos);
+  }
+  wrong["more"] = "model-00003-of-00002.safetensors";
+  EXPECT_NE(errorWith(wrong).find("no such file"), std::string::npos);
+  wrong["more"] = "model.safetensors.index.json"; // an index that names itself
+  EXPECT_NE(errorWith(wrong).find("the header is"), std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,253 @@
+// What configurations of the transformers library say, and what of them is refused.
+#include "frontend/formats/hf_config.h"
+
+#include <gmock/gmock.h>
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = RotaryScaling::Kind;
+
+JsonValue llamaJson() {
+  return {{"model_type", "llama"},
+          {"hidden_size", 64},
+          {"intermediate_size", 96},
+          {"num_hidden_layers", 4},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 2},
+          {"vocab_size", 100},
+          {"rms_norm_eps", 1e-5},
+          {"rope_theta", 500000.0},
+          {"torch_dtype", "bfloat16"},
+          {"hidden_act", "silu"},
+          {"max_position_embeddings", 8192},
+          {"architectures", {"LlamaForCausalLM"}}};
+}
+
+JsonValue with(JsonValue json, const JsonValue &changes) {
+  json.update(changes);
+  return json;
+}
+
+HfConfig read(const JsonValue &json, const std::vector<std::string> &allowed = {}) {
+  auto config = parseHfConfig(json, "config.json", allowed);
+  EXPECT_TRUE(config) << config.error().message;
+  return config ? *config : HfConfig();
+}
+
+std::string errorOf(const JsonValue &json) {
+  const auto config = parseHfConfig(json, "config.json");
+  if (config)
+    return "read";
+  EXPECT_TRUE(config.error().message.starts_with("config.json: ")) << config.error().message;
+  return config.error().message;
+}
+
+TEST(HfConfig, ReadsLlama) {
+  const ModelConfig model = read(llamaJson()).model;
+  EXPECT_EQ(model.family, "llama");
+  EXPECT_EQ(model.width, 64);
+  EXPECT_EQ(model.hidden, 96);
+  EXPECT_EQ(model.layers, 4);
+  EXPECT_EQ(model.heads, 8);
+  EXPECT_EQ(model.kvHeads, 2);
+  EXPECT_EQ(model.headWidth, 8);
+  EXPECT_EQ(model.context, 8192);
+  EXPECT_EQ(model.normEpsilon, 1e-5);
+  EXPECT_EQ(model.rotary.base, 500000);
+  EXPECT_EQ(model.rotary.pairing, RotaryPairing::halfSplit);
+  EXPECT_EQ(model.rotary.scaling.kind, Kind::none);
+  EXPECT_FALSE(model.tiedEmbedding);
+  EXPECT_FALSE(model.queryBias);
+  EXPECT_EQ(read(with(llamaJson(), {{"head_dim", 16}})).model.headWidth, 16);
+  EXPECT_TRUE(read(with(llamaJson(), {{"attention_bias", true}})).model.outputBias);
+}
+
+TEST(HfConfig, MarksMayBeOneIdOrSeveral) {
+  const HfConfig config = read(with(llamaJson(), {{"bos_token_id", 1}, {"eos_token_id", {2, 7}}}));
+  EXPECT_EQ(config.beginToken, 1);
+  EXPECT_THAT(config.endTokens, ElementsAre(2, 7));
+}
+
+TEST(HfConfig, RefusesValuesOfAnotherTypeOrRangeByName) {
+  for (const auto &[key, value, expected] :
+       std::vector<std::tuple<std::string, JsonValue, const char *>>{
+           {"hidden_size", 0, "key 'hidden_size' is 0: expected a whole number from 1"},
+           {"hidden_size", "64", "key 'hidden_size' is '64'"},
+           {"hidden_size", 1ull << 60, "key 'hidden_size' is 1152921504606846976"},
+           {"hidden_size", nullptr, "key 'hidden_size' is missing"},
+           {"num_hidden_layers", 2.5, "'num_hidden_layers' is 2.5"},
+           {"num_attention_heads", 7, "expected a divisor of hidden_size, 64"},
+           {"num_key_value_heads", 3, "expected a divisor of the 8 heads"},
+           {"rms_norm_eps", "x", "'rms_norm_eps' is 'x': expected a number above 0"},
+           {"hidden_act", "relu", "'hidden_act' is 'relu': expected 'silu'"},
+           {"tie_word_embeddings", 1, "expected true or false"},
+           {"rope_theta", -1, "'rope_theta' is -1"},
+           {"model_type", "mamba", "key 'model_type' is 'mamba': heddle opens gemma"},
+           {"rope_interleaved", true, "'rope_interleaved' is true: expected false"}})
+    EXPECT_THAT(errorOf(with(llamaJson(), {{key, value}})), HasSubstr(expected));
+  EXPECT_THAT(errorOf(JsonValue::array()), HasSubstr("no JSON object"));
+}
+
+TEST(HfConfig, RefusesWhatItDoesNotKnowUnlessAllowed) {
+  const JsonValue json = with(llamaJson(), {{"layer_skip", 2}, {"nothing", nullptr}});
+  EXPECT_THAT(errorOf(json), AllOf(HasSubstr("key 'layer_skip' is not known for llama"),
+                                   HasSubstr("--allow-unknown 'layer_skip'")));
+  EXPECT_THAT(read(json, {"layer_skip"}).unknown, ElementsAre("layer_skip"));
+  EXPECT_THAT(errorOf(with(llamaJson(),
+                           {{"rope_scaling", {{"type", "linear"}, {"factor", 2}, {"twist", 3}}}})),
+              HasSubstr("key 'rope_scaling.twist' is not known"));
+}
+
+TEST(HfConfig, ReadsEveryKindOfRotaryScaling) {
+  const auto scaling = [](const JsonValue &value) {
+    return read(with(llamaJson(), {{"rope_scaling", value}})).model.rotary.scaling;
+  };
+  EXPECT_EQ(scaling(nullptr).kind, Kind::none);
+  EXPECT_EQ(scaling({{"rope_type", "default"}}).kind, Kind::none);
+  EXPECT_EQ(scaling({{"type", "linear"}, {"factor", 4}}).factor, 4);
+  EXPECT_EQ(scaling({{"type", "dynamic"}, {"factor", 2}}).originalContext, 8192);
+  const RotaryScaling llama3 = scaling({{"rope_type", "llama3"},
+                                        {"factor", 8},
+                                        {"low_freq_factor", 1},
+                                        {"high_freq_factor", 4},
+                                        {"original_max_position_embeddings", 4096}});
+  EXPECT_EQ(llama3.kind, Kind::llama3);
+  EXPECT_EQ(llama3.originalContext, 4096);
+  EXPECT_EQ(llama3.highFactor, 4);
+  const RotaryScaling yarn =
+      scaling({{"type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 2048}});
+  EXPECT_EQ(yarn.kind, Kind::yarn);
+  EXPECT_NEAR(*yarn.magnitude, 1.1386294361119891, 1e-15); // 0.1 ln 4 + 1
+  EXPECT_EQ(yarn.betaFast, 32);
+  const RotaryScaling longRope = scaling({{"type", "longrope"},
+                                          {"short_factor", {1, 1, 1, 1}},
+                                          {"long_factor", {1, 2, 3, 4}},
+                                          {"original_max_position_embeddings", 1024}});
+  EXPECT_EQ(longRope.kind, Kind::longRope);
+  EXPECT_THAT(longRope.longFactors, ElementsAre(1, 2, 3, 4));
+  EXPECT_NEAR(*longRope.magnitude, 1.14017542509914, 1e-14); // sqrt(1 + ln 8 / ln 1024)
+}
+
+TEST(HfConfig, TheNewerSpellingOfRotaryPositionsMeansTheSame) {
+  JsonValue json = llamaJson();
+  json.erase("rope_theta");
+  json["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 2}, {"rope_theta", 1234}};
+  const RotaryConfig rotary = read(json).model.rotary;
+  EXPECT_EQ(rotary.base, 1234);
+  EXPECT_EQ(rotary.scaling.kind, Kind::linear);
+  EXPECT_EQ(rotary.scaling.factor, 2);
+}
+
+TEST(HfConfig, SpellingsThatDisagreeAreNamedBoth) {
+  const JsonValue linear = {{"rope_type", "linear"}, {"factor", 2}};
+  EXPECT_THAT(
+      errorOf(with(llamaJson(), {{"rope_scaling", linear},
+                                 {"rope_parameters", {{"rope_type", "linear"}, {"factor", 4}}}})),
+      AllOf(HasSubstr("'rope_parameters' and 'rope_scaling' disagree"),
+            HasSubstr("factor is 4 in the one and 2 in the other")));
+  EXPECT_EQ(errorOf(with(llamaJson(), {{"rope_scaling", linear}, {"rope_parameters", linear}})),
+            "read");
+  EXPECT_THAT(
+      errorOf(with(llamaJson(), {{"rope_parameters", {{"rope_theta", 7}}}})),
+      AllOf(HasSubstr("'rope_theta' is 500000"), HasSubstr("the 7 that 'rope_parameters'")));
+  EXPECT_THAT(
+      errorOf(with(llamaJson(),
+                   {{"rope_scaling", {{"rope_type", "linear"}, {"type", "yarn"}, {"factor", 2}}}})),
+      AllOf(HasSubstr("'rope_scaling.rope_type' is 'linear'"),
+            HasSubstr("the 'yarn' that 'type' has")));
+}
+
+TEST(HfConfig, RefusesScalingsThatMakeNoSense) {
+  const auto error = [](const JsonValue &value) {
+    return errorOf(with(llamaJson(), {{"rope_scaling", value}}));
+  };
+  EXPECT_THAT(error({{"type", "twist"}}), HasSubstr("'rope_scaling.type' is 'twist'"));
+  EXPECT_THAT(error({{"type", "linear"}}), HasSubstr("'rope_scaling.factor' is missing"));
+  EXPECT_THAT(error({{"type", "linear"}, {"factor", 0}}), HasSubstr("a number above 0"));
+  EXPECT_THAT(
+      error({{"type", "longrope"}, {"short_factor", {1, 2}}, {"long_factor", {1, 2, 3, 4}}}),
+      HasSubstr("an array of 4 numbers above 0"));
+  EXPECT_THAT(error("linear"), HasSubstr("'rope_scaling' is 'linear': expected an object"));
+}
+
+TEST(HfConfig, WindowsOfAllLayersOrSome) {
+  JsonValue mistral = with(llamaJson(), {{"model_type", "mistral"}});
+  EXPECT_EQ(read(mistral).model.window, 4096); // the library's default
+  EXPECT_EQ(read(with(mistral, {{"sliding_window", nullptr}})).model.window, 0);
+  EXPECT_EQ(read(with(mistral, {{"sliding_window", 5}})).model.window, 5);
+  JsonValue qwen = with(
+      llamaJson(), {{"model_type", "qwen2"}, {"sliding_window", 32}, {"max_window_layers", 2}});
+  EXPECT_EQ(read(qwen).model.window, 0);
+  EXPECT_TRUE(read(qwen).model.queryBias);
+  EXPECT_FALSE(read(qwen).model.outputBias);
+  qwen["use_sliding_window"] = true;
+  EXPECT_EQ(read(qwen).model.window, 32);
+  EXPECT_THAT(read(qwen).model.windowed, ElementsAre(false, false, true, true));
+  qwen["layer_types"] = {"full_attention", "sliding_attention", "full_attention",
+                         "sliding_attention"};
+  EXPECT_THAT(read(qwen).model.windowed, ElementsAre(false, true, false, true));
+  qwen["layer_types"] = {"full_attention"};
+  EXPECT_THAT(errorOf(qwen), HasSubstr("one for each of the 4 layers"));
+}
+
+TEST(HfConfig, ReadsWhatMakesGemma) {
+  JsonValue json = with(llamaJson(), {{"model_type", "gemma2"}});
+  json.erase("hidden_act");
+  const ModelConfig model = read(json).model;
+  EXPECT_TRUE(model.normAddsOne && model.normBefore && model.normAfter && model.tiedEmbedding);
+  EXPECT_EQ(model.headWidth, 256);
+  EXPECT_EQ(model.embeddingScale, 8);
+  EXPECT_EQ(model.attentionSoftcap, 50);
+  EXPECT_EQ(model.logitSoftcap, 30);
+  EXPECT_EQ(model.attentionScale, 1.0 / 16);
+  EXPECT_EQ(model.activation, Activation::geluTanh);
+  EXPECT_THAT(model.windowed, ElementsAre(true, false, true, false));
+  EXPECT_EQ(read(with(json, {{"attn_logit_softcapping", nullptr}})).model.attentionSoftcap, 0);
+
+  json = with(json, {{"model_type", "gemma3_text"},
+                     {"sliding_window", 9},
+                     {"sliding_window_pattern", 3},
+                     {"rope_local_base_freq", 777.0}});
+  const ModelConfig third = read(json).model;
+  EXPECT_EQ(third.queryKeyNorm, QueryKeyNorm::heads);
+  EXPECT_THAT(third.windowed, ElementsAre(true, true, false, true));
+  EXPECT_EQ(third.windowRotary->base, 777);
+  EXPECT_EQ(third.attentionSoftcap, 0);
+  json.erase("rope_local_base_freq");
+  json.erase("rope_theta");
+  json["rope_parameters"] = {
+      {"full_attention", {{"rope_type", "linear"}, {"factor", 8}, {"rope_theta", 1e6}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 555}}}};
+  const ModelConfig newer = read(json).model;
+  EXPECT_EQ(newer.rotary.scaling.factor, 8);
+  EXPECT_EQ(newer.windowRotary->base, 555);
+}
+
+TEST(HfConfig, ReadsTheOtherFamilies) {
+  const auto family = [](const char *name, const JsonValue &changes = JsonValue::object()) {
+    return read(with(with(llamaJson(), {{"model_type", name}}), changes)).model;
+  };
+  EXPECT_EQ(family("qwen3").headWidth, 128);
+  EXPECT_EQ(family("qwen3").queryKeyNorm, QueryKeyNorm::heads);
+  EXPECT_EQ(family("olmo2").queryKeyNorm, QueryKeyNorm::whole);
+  EXPECT_FALSE(family("olmo2").normBefore);
+  const ModelConfig phi = family("phi3", {{"partial_rotary_factor", 0.75}, {"sliding_window", 9}});
+  EXPECT_TRUE(phi.mergedQkv && phi.mergedGateUp);
+  EXPECT_EQ(phi.rotary.dims, 6);
+  EXPECT_EQ(phi.window, 9);
+  const ModelConfig granite = family("granite", {{"embedding_multiplier", 12},
+                                                 {"residual_multiplier", 0.22},
+                                                 {"attention_multiplier", 0.5},
+                                                 {"logits_scaling", 8}});
+  EXPECT_EQ(granite.embeddingScale, 12);
+  EXPECT_EQ(granite.residualScale, 0.22);
+  EXPECT_EQ(granite.attentionScale, 0.5);
+  EXPECT_EQ(granite.logitScale, 0.125);
+}
+
+} // namespace
+} // namespace heddle
