@@ -17,6 +17,11 @@ LogicalResult checkBody(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return function.emitError("function '")
            << function.getName() << "' has branches, a model has none";
+  for (Type type : function.getArgumentTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        tensor && isa<BlocksType>(tensor.getElementType()))
+      return function.emitError("an argument of the model is ")
+             << describe(tensor) << "; only weights are in blocks";
   return success();
 }
 
@@ -193,7 +198,7 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         lhs.back() = rhs[rhs.size() - (transposed ? 2 : 1)];
         return set(op, lhs);
       })
-      .Case<GatedMlpOp, UnaryOp, CastOp, ReduceOp, NormOp, SoftmaxOp, GatherHeadsOp>(
+      .Case<GatedMlpOp, UnaryOp, CastOp, QuantiseOp, ReduceOp, NormOp, SoftmaxOp, GatherHeadsOp>(
           [&](Operation *) { return set(op, of(op->getOperand(0))); })
       .Case<BinaryOp, SelectOp>([&](Operation *) { return setBroadcast(op->getOperands()); })
       .Case([&](RotateOp rotate) {

@@ -1,6 +1,8 @@
 // Builds kernels.
 #include "codegen/lowering.h"
 
+#include "ir/dialect.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -8,7 +10,7 @@ using namespace mlir;
 namespace heddle::codegen {
 
 Type storedType(Type element) {
-  if (element.isInteger(1))
+  if (element.isInteger(1) || isa<ir::BlocksType>(element))
     return IntegerType::get(element.getContext(), 8);
   return element.isBF16() ? Type(IntegerType::get(element.getContext(), 16)) : element;
 }

@@ -1,9 +1,11 @@
 // lower-to-loops: the planned graph becomes kernels and a program that launches them.
 #include "codegen/passes.h"
 
+#include "codegen/element_types.h"
 #include "codegen/lowering.h"
 #include "codegen/plan.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 
 #include <map>
@@ -95,8 +97,7 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
       if (auto buffers = op.getAttrOfType<ArrayAttr>(buffersAttrName))
         for (auto [result, buffer] : llvm::zip(op.getResults(), buffers))
           if (auto type = dyn_cast<RankedTensorType>(result.getType()))
-            addTenant(buffer, elementCount(context.dims.sizes(result)) *
-                                  constantSize(storedBytes(type.getElementType())));
+            addTenant(buffer, storedBytes(context.dims.sizes(result), type.getElementType()));
       if (auto buffers = op.getAttrOfType<ArrayAttr>(temporariesAttrName))
         for (auto [bytes, buffer] : llvm::zip(kernel.temporaries(context), buffers))
           addTenant(buffer, bytes);

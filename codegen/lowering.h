@@ -122,10 +122,10 @@ private:
   llvm::DenseMap<uint32_t, mlir::Value> dimValues;
 };
 
-/// The element type a tensor's elements have in memory: booleans are bytes, and bf16 is its bits
-/// (i16), for LLVM cannot lower masked loads and stores of it for every processor.
+/// The element type a tensor's elements have in memory: booleans and blocks are bytes, and bf16 is
+/// its bits (i16), for LLVM cannot lower masked loads and stores of it for every processor.
 mlir::Type storedType(mlir::Type element);
-/// Bytes of one element in memory.
+/// Bytes of one element in memory; not of blocks, see element_types.h.
 int64_t storedBytes(mlir::Type element);
 /// The number of elements of a tensor of these sizes.
 Size elementCount(llvm::ArrayRef<Size> sizes);

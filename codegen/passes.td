@@ -36,7 +36,7 @@ def LowerToLoops : Pass<"lower-to-loops", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::heddle::ir::HeddleDialect", "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::x86vector::X86VectorDialect"];
+                           "::mlir::x86vector::X86VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // HEDDLE_CODEGEN_PASSES

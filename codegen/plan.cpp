@@ -7,6 +7,7 @@
 // tenant's end, one of the same size first, so that memory that was just read is written again.
 #include "codegen/plan.h"
 
+#include "codegen/element_types.h"
 #include "codegen/interfaces.h"
 #include "codegen/lowering.h"
 #include "codegen/passes.h"
@@ -144,8 +145,7 @@ struct Plan : impl::PlanBase<Plan> {
         if (auto output = outputs.find(result); output != outputs.end())
           buffer = "output:" + std::to_string(output->second);
         else if (type && !kernel.isElided(result.getResultNumber()))
-          buffer = slots.take(elementCount(context.dims.sizes(result)) *
-                                  constantSize(storedBytes(type.getElementType())),
+          buffer = slots.take(storedBytes(context.dims.sizes(result), type.getElementType()),
                               order[&op], std::max(order[&op], lastUse.lookup(result)));
         buffers.push_back(builder.getStringAttr(buffer));
       }

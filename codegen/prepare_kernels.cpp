@@ -89,24 +89,57 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     Value input = op->getOperand(0);
     Type weight = cast<RankedTensorType>(op->getOperand(1).getType()).getElementType();
     auto type = cast<RankedTensorType>(input.getType());
+    if (auto blocks = dyn_cast<BlocksType>(weight))
+      return quantiseInput(op, blocks);
     if (weight == type.getElementType())
       return;
-    Value &converted = conversions[input];
+    Value &converted = conversions[{input, weight}];
     if (!converted) {
       OpBuilder builder(op);
       MapOp map = buildMap(builder, op->getLoc(), type.clone(weight), input,
                            [&](OpBuilder &b, ValueRange scalars) {
                              return buildCast(b, op->getLoc(), scalars[0], weight);
                            });
-      if (Operation *source = input.getDefiningOp(); source && source->hasAttr(idAttrName))
-        map->setAttr(idAttrName, builder.getStringAttr(
-                                     source->getAttrOfType<StringAttr>(idAttrName).getValue() +
-                                     (weight.isBF16() ? ".rounded" : ".widened")));
+      nameAfter(input, map, weight.isBF16() ? ".rounded" : ".widened");
       converted = map;
       if (weight.isBF16())
         roundingOps.push_back(map);
     }
     op->setOperand(0, converted);
+  }
+
+  /// Weights in blocks take an input in blocks, quantised once for all that share it.
+  void quantiseInput(Operation *op, BlocksType weight) {
+    Value input = op->getOperand(0);
+    auto type = cast<RankedTensorType>(input.getType());
+    OpBuilder builder(op);
+    if (type.getElementType().isBF16()) {
+      Value &wide = conversions[{input, builder.getF32Type()}];
+      if (!wide) {
+        wide = buildMap(builder, op->getLoc(), type.clone(builder.getF32Type()), input,
+                        [&](OpBuilder &b, ValueRange scalars) {
+                          return buildCast(b, op->getLoc(), scalars[0], b.getF32Type());
+                        });
+        nameAfter(input, wide.getDefiningOp(), ".widened");
+      }
+      input = wide;
+    }
+    BlocksType rows = weight.rowsFor();
+    if (rows == type.getElementType())
+      return;
+    Value &converted = conversions[{input, rows}];
+    if (!converted) {
+      converted = QuantiseOp::create(builder, op->getLoc(), type.clone(rows), input);
+      nameAfter(input, converted.getDefiningOp(), ".quantised");
+    }
+    op->setOperand(0, converted);
+  }
+
+  /// Names `made`, a conversion of `value`, after where that comes from.
+  void nameAfter(Value value, Operation *made, const char *what) {
+    Operation *source = value.getDefiningOp();
+    if (auto id = source ? source->getAttrOfType<StringAttr>(idAttrName) : StringAttr())
+      made->setAttr(idAttrName, StringAttr::get(made->getContext(), id.getValue() + what));
   }
 
   /// A value that is only read rounded is stored rounded: no phase of its own, half the bytes.
@@ -153,7 +186,7 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     }
   }
 
-  llvm::DenseMap<Value, Value> conversions;
+  llvm::DenseMap<std::pair<Value, Type>, Value> conversions;
   SmallVector<MapOp> roundingOps;
 };
 

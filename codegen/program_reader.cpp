@@ -1,6 +1,7 @@
 // From a program in the IR to one the runtime can run.
 #include "codegen/program_reader.h"
 
+#include "codegen/element_types.h"
 #include "codegen/size.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -12,23 +13,8 @@ namespace heddle::codegen {
 
 namespace {
 
-using runtime::ElementType;
 using runtime::Operand;
 using runtime::Source;
-
-std::optional<ElementType> elementType(Type type) {
-  if (type.isF32())
-    return ElementType::f32;
-  if (type.isBF16())
-    return ElementType::bf16;
-  if (type.isInteger(32))
-    return ElementType::i32;
-  if (type.isInteger(1))
-    return ElementType::i1;
-  if (type.isF64())
-    return ElementType::f64;
-  return std::nullopt;
-}
 
 constexpr std::pair<Source, llvm::StringLiteral> sources[] = {{Source::dims, "dims"},
                                                               {Source::input, "input"},
@@ -99,10 +85,10 @@ private:
         described.kind = runtime::Input::Kind::cache;
         program.hasCache = true;
         program.cache = {cache.getLayers(), cache.getHeads(), cache.getKeyWidth(),
-                         cache.getValueWidth(), *elementType(cache.getElement())};
+                         cache.getValueWidth(), *elementTypeOf(cache.getElement())};
       } else {
         auto tensor = dyn_cast<RankedTensorType>(input);
-        auto element = tensor ? elementType(tensor.getElementType()) : std::nullopt;
+        auto element = tensor ? elementTypeOf(tensor.getElementType()) : std::nullopt;
         if (!element)
           return wrong("has an argument of a type that no kernel takes");
         described.type = *element;
@@ -119,7 +105,7 @@ private:
       if (!tensor)
         continue;
       runtime::Output output;
-      auto element = elementType(tensor.getElementType());
+      auto element = elementTypeOf(tensor.getElementType());
       auto extents = shape(op.getOutputs(), index++);
       if (!element || !extents)
         return extents ? wrong("has a result of a type that no kernel gives") : extents.error();
@@ -231,7 +217,7 @@ private:
     auto layout = attribute.getAs<StringAttr>("layout");
     auto transposed = attribute.getAs<BoolAttr>("transposed");
     auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue()) : RankedTensorType();
-    auto element = type ? elementType(type.getElementType()) : std::nullopt;
+    auto element = type ? elementTypeOf(type.getElementType()) : std::nullopt;
     if (!name || !element || !layout ||
         (layout.getValue() != "plain" && layout.getValue() != "panels"))
       return wrong("has a parameter without name, type or layout");
@@ -253,7 +239,7 @@ private:
 
   Result<Operand> readConstant(DenseElementsAttr value) {
     runtime::Constant constant;
-    auto element = elementType(value.getElementType());
+    auto element = elementTypeOf(value.getElementType());
     if (!element)
       return wrong("has a constant of a type that no kernel takes");
     constant.type = *element;

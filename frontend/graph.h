@@ -181,7 +181,8 @@ struct WeightShape {
 };
 
 struct GraphOptions {
-  /// Element type of the weights of products, of embedding tables and of the cache: f32 or bf16.
+  /// Element type of the weights of products, of embedding tables and of the cache: f32, bf16 or
+  /// a quantised format (the cache is bf16 then).
   /// All other weights (norms, biases) are f32. `CompileOptions::dtype` can change it later.
   ElementType weights = ElementType::f32;
   /// The longest sequence the model is made for, in positions; sessions take it by default. 0: not

@@ -3,6 +3,7 @@
 
 #include "frontend/graph.h"
 #include "frontend/session.h"
+#include "frontend/weight_type.h"
 #include "runtime/weights.h"
 
 #include <functional>
@@ -52,11 +53,12 @@ struct CompileOptions {
   /// Fusions to make: `all`, `none`, `NAME,...` or `all,-NAME,...`; none said: all. An error for
   /// text that is fused already.
   std::optional<std::string> fuse = std::nullopt;
-  /// Type of the weights of products, of embedding tables and of the cache; none said: as the graph
-  /// says. An error for text of level planned or loops.
-  std::optional<ElementType> dtype = std::nullopt;
-  /// Instructions to use: `avx2`, `avx512`, `avx512_bf16`, or `native`, the best this processor
-  /// has; none said: native. An error for text of level planned or loops.
+  /// Type of the weights of products and of embedding tables; none said: as the graph says. The
+  /// cache has it too, or is bf16 where weights are quantised. An error for text of level planned
+  /// or loops.
+  std::optional<WeightType> dtype = std::nullopt;
+  /// Instructions to use: `avx2`, `avx512`, `avx512_vnni`, `avx512_bf16`, or `native`, the best
+  /// this processor has; none said: native. An error for text of level planned or loops.
   std::optional<std::string> isa = std::nullopt;
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;

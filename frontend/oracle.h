@@ -20,7 +20,7 @@ public:
   /// is missing or of another shape; a text of level loops.
   static Result<Oracle> create(const ModelSource &source,
                                std::shared_ptr<runtime::WeightStore> weights,
-                               std::optional<ElementType> dtype = std::nullopt,
+                               std::optional<WeightType> dtype = std::nullopt,
                                const SessionOptions &options = {});
   Oracle(Oracle &&) noexcept;
   Oracle &operator=(Oracle &&) noexcept;

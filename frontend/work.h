@@ -29,6 +29,6 @@ struct Work {
 
 /// Counts the work of a model of any level from graph to planned. Errors: those of the source; a
 /// text of level loops.
-Result<Work> countWork(const ModelSource &source, std::optional<ElementType> dtype = std::nullopt);
+Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtype = std::nullopt);
 
 } // namespace heddle

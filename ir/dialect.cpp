@@ -38,6 +38,11 @@ void HeddleDialect::initialize() {
       >();
 }
 
+BlocksType BlocksType::rowsFor() const {
+  bool fine = getKind() == BlockKind::Q8_0 || getKind() == BlockKind::Q4_0;
+  return get(getContext(), fine ? BlockKind::Row32 : BlockKind::Row256);
+}
+
 /// Elements of one position of a cache, a thousand times those of the largest models.
 static constexpr int64_t maxCacheElements = int64_t(1) << 32;
 

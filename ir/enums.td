@@ -42,4 +42,11 @@ def Heddle_Pairing : Heddle_Enum<"Pairing", "which two entries of a head turn to
   I32EnumAttrCase<"Interleaved", 0, "interleaved">,
   I32EnumAttrCase<"HalfSplit", 1, "half_split">]>;
 
+// The formats of runtime/quantized/codec.h, and those that `quantise` makes of activations.
+def Heddle_BlockKind : Heddle_Enum<"BlockKind", "a format of blocks", [
+  I32EnumAttrCase<"Q8_0", 0, "q8_0">, I32EnumAttrCase<"Q4_0", 1, "q4_0">,
+  I32EnumAttrCase<"Q4_K", 2, "q4_k">, I32EnumAttrCase<"Q6_K", 3, "q6_k">,
+  I32EnumAttrCase<"Int8", 4, "int8">, I32EnumAttrCase<"Row32", 5, "row32">,
+  I32EnumAttrCase<"Row256", 6, "row256">]>;
+
 #endif // HEDDLE_IR_ENUMS

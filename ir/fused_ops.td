@@ -58,7 +58,7 @@ def Heddle_LinearOp : Heddle_FusedOp<"linear"> {
     }
     ```
   }];
-  let arguments = (ins Heddle_FloatTensor:$input, Heddle_FloatTensor:$weight,
+  let arguments = (ins Heddle_FactorTensor:$input, Heddle_WeightTensor:$weight,
                        Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$body);
@@ -79,7 +79,7 @@ def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
     }
     ```
   }];
-  let arguments = (ins Heddle_FloatTensor:$input, Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
+  let arguments = (ins Heddle_FactorTensor:$input, Heddle_WeightTensor:$gate, Heddle_WeightTensor:$up,
                        Variadic<Heddle_AnyTensor>:$extras, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$body);
@@ -117,6 +117,24 @@ def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]>
   let assemblyFormat = [{
     $query `,` $key `,` $value (`(` $extras^ `)`)? (`queries` `(` $queries^ `)`)? (`keys` `(` $keys^ `)`)? (`mask` `(` $mask^ `)`)? (`segments` `(` $querySegments^ `,` $keySegments `)`)? (`sink` `(` $sink^ `)`)? attr-dict `:` functional-type(operands, results) $body
   }];
+  let hasVerifier = 1;
+}
+
+def Heddle_QuantiseOp : Heddle_Op<"quantise", [Pure]> {
+  let summary = "rows as blocks of signed bytes";
+  let description = [{
+    Quantises the last dimension in blocks of 32 (`row32`) or 256 (`row256`) values: with m the largest magnitude of a block, its scale
+    is m / 127 and its integers are x * (127 / m), rounded to nearest, ties to even; so they lie in -127 to 127. A block whose m is below
+    1e-30 has the integers 0. A block with a NaN gives NaN, one with an infinity NaN or infinities. Planning puts it before products with weights in blocks, once for all
+    that share an input.
+
+    ```mlir
+    %q = heddle.quantise %x : (tensor<?x64xf32>) -> tensor<?x64x!heddle.blocks<row32>>
+    ```
+  }];
+  let arguments = (ins Heddle_F32Tensor:$input);
+  let results = (outs Heddle_RowBlocksTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -39,8 +39,12 @@ LogicalResult ParamOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
     return emitOpError("needs a tensor type with static dimensions, found ") << getType();
-  if (!type.getElementType().isF32() && !type.getElementType().isBF16())
-    return emitOpError("holds f32 or bf16, not ") << type.getElementType();
+  Type element = type.getElementType();
+  auto blocks = dyn_cast<BlocksType>(element);
+  if (!element.isF32() && !element.isBF16() && (!blocks || blocks.ofRows()))
+    return emitOpError("holds f32, bf16 or blocks of a weight, not ") << element;
+  if (blocks && type.getRank() != 2)
+    return emitOpError("holds blocks in two dimensions, found ") << describe(type);
   return success();
 }
 
@@ -105,6 +109,27 @@ static LogicalResult verifyProduct(Operation *op, RankedTensorType input, Ranked
   return success();
 }
 
+/// Of a product with a weight in blocks: blocks run along k, and the input is quantised for them.
+static LogicalResult verifyBlocks(Operation *op, RankedTensorType input, RankedTensorType weight,
+                                  bool transposed) {
+  auto blocks = dyn_cast<BlocksType>(weight.getElementType());
+  auto rows = dyn_cast<BlocksType>(input.getElementType());
+  if (blocks && !transposed)
+    return op->emitOpError("needs a weight in blocks transposed, [N, K]");
+  if (rows && (!blocks || blocks.rowsFor() != rows))
+    return op->emitOpError("multiplies ") << describe(input) << " with " << describe(weight);
+  return success();
+}
+
+LogicalResult QuantiseOp::verify() {
+  if (getType().getShape() != getInput().getType().getShape())
+    return emitOpError("gives as many elements as it takes, found ")
+           << describe(getInput().getType()) << " and " << describe(getType());
+  if (getType().getRank() < 1 || getType().isDynamicDim(getType().getRank() - 1))
+    return emitOpError("needs a static last dimension, found ") << describe(getType());
+  return success();
+}
+
 LogicalResult MapOp::verify() {
   auto type = getType();
   // The inputs decide every dimension of the result, and nothing else can.
@@ -124,7 +149,8 @@ LogicalResult MapOp::verify() {
 
 LogicalResult LinearOp::verify() {
   if (failed(verifyProduct(*this, getInput().getType(), getWeight().getType(), getTransposeRhs(),
-                           getType())))
+                           getType())) ||
+      failed(verifyBlocks(*this, getInput().getType(), getWeight().getType(), getTransposeRhs())))
     return failure();
   return verifyRegion(*this, 1, getExtras(), getType().getShape(), getType().getElementType());
 }
@@ -134,7 +160,8 @@ LogicalResult GatedLinearOp::verify() {
     return emitOpError("needs two weights of one type, found ")
            << describe(getGate().getType()) << " and " << describe(getUp().getType());
   if (failed(verifyProduct(*this, getInput().getType(), getGate().getType(), getTransposeRhs(),
-                           getType())))
+                           getType())) ||
+      failed(verifyBlocks(*this, getInput().getType(), getGate().getType(), getTransposeRhs())))
     return failure();
   return verifyRegion(*this, 2, getExtras(), getType().getShape(), getType().getElementType());
 }

@@ -22,6 +22,14 @@ class Heddle_TensorOf<list<Type> elements, string words>
     : Type<RankedTensorOf<elements>.predicate, words, "::mlir::RankedTensorType">;
 
 def Heddle_FloatTensor : Heddle_TensorOf<[F32, BF16], "a tensor of f32 or bf16">;
+// Elements in blocks: of a weight, or of rows quantised for a product with one.
+def Heddle_WeightBlocks : Type<And<[CPred<"::llvm::isa<::heddle::ir::BlocksType>($_self)">,
+    CPred<"!::llvm::cast<::heddle::ir::BlocksType>($_self).ofRows()">]>, "blocks of a weight">;
+def Heddle_RowBlocks : Type<And<[CPred<"::llvm::isa<::heddle::ir::BlocksType>($_self)">,
+    CPred<"::llvm::cast<::heddle::ir::BlocksType>($_self).ofRows()">]>, "blocks of rows">;
+def Heddle_WeightTensor : Heddle_TensorOf<[F32, BF16, Heddle_WeightBlocks], "a tensor of f32, bf16 or a weight's blocks">;
+def Heddle_RowBlocksTensor : Heddle_TensorOf<[Heddle_RowBlocks], "a tensor of blocks of rows">;
+def Heddle_FactorTensor : Heddle_TensorOf<[F32, BF16, Heddle_RowBlocks], "a tensor of f32, bf16 or blocks of rows">;
 def Heddle_F32Tensor : Heddle_TensorOf<[F32], "a tensor of f32">;
 def Heddle_F64Tensor : Heddle_TensorOf<[F64], "a tensor of f64">;
 def Heddle_AnyTensor : Heddle_TensorOf<[F32, BF16, I32, I1, F64], "a tensor of f32, bf16, i32, i1 or f64">;
@@ -34,7 +42,7 @@ def Heddle_ParamOp : Heddle_Op<"param", [Symbol]> {
   let summary = "a named weight, bound to data when a model is loaded";
   let description = [{
     Declares a parameter of the model by name and type. The text never holds its data. Element types
-    are f32 and bf16.
+    are f32, bf16 and `!heddle.blocks` of a weight's format.
 
     ```mlir
     heddle.param @layers.0.query : tensor<64x64xbf16>
@@ -53,7 +61,7 @@ def Heddle_WeightOp : Heddle_Op<"weight", [Pure, DeclareOpInterfaceMethods<Symbo
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$param);
-  let results = (outs Heddle_FloatTensor:$result);
+  let results = (outs Heddle_WeightTensor:$result);
   let assemblyFormat = "$param attr-dict `:` type($result)";
 }
 
@@ -94,7 +102,7 @@ def Heddle_EmbedOp : Heddle_GraphOp<"embed"> {
     %x = heddle.embed %table, %ids : (tensor<512x64xf32>, tensor<?xi32>) -> tensor<?x64xf32>
     ```
   }];
-  let arguments = (ins Heddle_FloatTensor:$table, Heddle_IdTensor:$ids);
+  let arguments = (ins Heddle_WeightTensor:$table, Heddle_IdTensor:$ids);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, results)";
 }
@@ -107,13 +115,14 @@ def Heddle_MatmulOp : Heddle_GraphOp<"matmul"> {
     `[.., M, K] x [.., K, N] -> [.., M, N]`; with `transpose_rhs` the right side is `[.., N, K]`. The leading
     dimensions are equal, or the right side has none (a weight). Accumulates in f32, each output in
     one chain with k ascending; where the right side is bf16, the left one is rounded to bf16 first
-    (nearest even).
+    (nearest even). A weight in blocks stands transposed; the left side is then quantised first (see
+    `quantise`), products are summed as integers inside a block and in f32 over blocks, ascending.
 
     ```mlir
     %q = heddle.matmul %x, %w {transpose_rhs} : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
     ```
   }];
-  let arguments = (ins Heddle_FloatTensor:$lhs, Heddle_FloatTensor:$rhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Heddle_FloatTensor:$lhs, Heddle_WeightTensor:$rhs, UnitAttr:$transpose_rhs);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
@@ -130,8 +139,8 @@ def Heddle_GatedMlpOp : Heddle_GraphOp<"gated_mlp"> {
     ```
   }];
   let arguments = (ins Heddle_UnaryKindAttr:$activation, Heddle_F32Tensor:$input,
-                       Heddle_FloatTensor:$gate, Heddle_FloatTensor:$up,
-                       Heddle_FloatTensor:$down, UnitAttr:$transpose_weights);
+                       Heddle_WeightTensor:$gate, Heddle_WeightTensor:$up,
+                       Heddle_WeightTensor:$down, UnitAttr:$transpose_weights);
   let results = (outs Heddle_F32Tensor:$result);
   let assemblyFormat = "custom<Keyword>($activation) $input `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
 }

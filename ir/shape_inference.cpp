@@ -118,6 +118,9 @@ static FailureOr<SmallVector<int64_t>> productShape(MaybeLocation location, Stri
                                                     RankedTensorType lhs, RankedTensorType rhs,
                                                     bool transposed) {
   int64_t rank = lhs.getRank(), rhsRank = rhs.getRank();
+  if (isa<BlocksType>(rhs.getElementType()) && (!transposed || rhsRank != 2))
+    return fail(location, name, ": needs a right side in blocks transposed, [N, K], found ",
+                describe(rhs));
   if (rank < 2 || (rhsRank != 2 && rhsRank != rank))
     return fail(location, name,
                 ": needs at least two dimensions on the left and as many (or two) on the right, "

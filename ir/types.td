@@ -1,8 +1,8 @@
-// Types of the heddle dialect: the description of rows, and the cache.
+// Types of the heddle dialect: the description of rows, the cache, and elements in blocks.
 #ifndef HEDDLE_IR_TYPES
 #define HEDDLE_IR_TYPES
 
-include "ir/dialect.td"
+include "ir/enums.td"
 include "mlir/IR/AttrTypeBase.td"
 
 class Heddle_Type<string name, string typeMnemonic> : TypeDef<Heddle_Dialect, name> {
@@ -31,6 +31,27 @@ def Heddle_Cache : Heddle_Type<"Cache", "cache"> {
                         "int64_t":$valueWidth, "::mlir::Type":$element);
   let assemblyFormat = "`<` $layers `x` $heads `,` $keyWidth `,` $valueWidth `,` $element `>`";
   let genVerifyDecl = 1;
+}
+
+def Heddle_Blocks : Heddle_Type<"Blocks", "blocks"> {
+  let summary = "elements of a tensor that are stored in quantised blocks";
+  let description = [{
+    `tensor<2048x512x!heddle.blocks<q8_0>>` is a weight whose rows are blocks of small integers that share
+    scales. Blocks run along the last dimension, so a product takes such a weight transposed, `[N, K]`. The
+    last block of a row is filled up with zeros where the format's length does not divide the row.
+
+    Weights: `q8_0` and `q4_0` (32 values), `q4_k` and `q6_k` (256), as the GGUF format defines them, and `int8` (a
+    row of signed bytes with one f32 scale). Activations, as `quantise` makes them: signed bytes with an f32 scale for 32 values (`row32`,
+    for `q8_0` and `q4_0`) or for 256 (`row256`, for the others).
+  }];
+  let parameters = (ins EnumParameter<Heddle_BlockKind>:$kind);
+  let assemblyFormat = "`<` $kind `>`";
+  let extraClassDeclaration = [{
+    /// Whether these are blocks of activations.
+    bool ofRows() const { return getKind() == BlockKind::Row32 || getKind() == BlockKind::Row256; }
+    /// The format of activations that products with such a weight take.
+    BlocksType rowsFor() const;
+  }];
 }
 
 #endif // HEDDLE_IR_TYPES

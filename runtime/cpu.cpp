@@ -5,7 +5,7 @@
 
 namespace heddle::runtime {
 
-static constexpr std::string_view names[] = {"avx2", "avx512", "avx512_bf16"};
+static constexpr std::string_view names[] = {"avx2", "avx512", "avx512_vnni", "avx512_bf16"};
 
 std::span<const std::string_view> isaNames() { return names; }
 
@@ -39,7 +39,9 @@ std::optional<Isa> bestIsa(const CpuFeatures &features) {
     return std::nullopt;
   if (!features.avx512)
     return Isa::avx2;
-  return features.avx512Bf16 ? Isa::avx512_bf16 : Isa::avx512;
+  if (!features.avx512Vnni)
+    return Isa::avx512;
+  return features.avx512Bf16 ? Isa::avx512_bf16 : Isa::avx512_vnni;
 }
 
 std::optional<Isa> clampIsa(Isa wanted, const CpuFeatures &features) {

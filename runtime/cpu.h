@@ -12,6 +12,7 @@ namespace heddle::runtime {
 enum class Isa : uint8_t {
   avx2,        ///< AVX2, FMA and what came with them: x86-64-v3
   avx512,      ///< AVX-512 F, BW, CD, DQ and VL: x86-64-v4
+  avx512_vnni, ///< and its int8 dot product
   avx512_bf16, ///< and its bf16 dot product
 };
 

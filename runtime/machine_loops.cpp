@@ -95,7 +95,7 @@ MachineLoops machineLoops(Isa isa, const CpuFeatures &features) {
   loops.f32 = {f32Wide, wideChains * 16 * 2};
   if (isa == Isa::avx512_bf16 && features.avx512Bf16)
     loops.bf16 = {bf16Wide, wideChains * 32 * 2};
-  if (features.avx512Vnni)
+  if (isa >= Isa::avx512_vnni && features.avx512Vnni)
     loops.int8 = {int8Wide, wideChains * 64 * 2};
   loops.read = readWide;
   return loops;

@@ -1,9 +1,11 @@
 #include "runtime/packing.h"
 
 #include "runtime/bf16.h"
+#include "runtime/quantized/block_panels.h"
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace heddle::runtime {
 namespace {
@@ -118,6 +120,43 @@ void packTransposed(const ElementSource &source, const PanelShape &shape, int64_
 }
 
 } // namespace
+
+const BlockFormat *blockFormat(ElementType type) {
+  switch (type) {
+  case ElementType::q8_0:
+    return &q8_0Format;
+  case ElementType::q4_0:
+    return &q4_0Format;
+  case ElementType::q4_k:
+    return &q4_kFormat;
+  case ElementType::q6_k:
+    return &q6_kFormat;
+  case ElementType::int8:
+    return &int8Format;
+  default:
+    return nullptr;
+  }
+}
+
+int64_t PanelShape::bytesPerPanel() const {
+  return blockFormat(type) ? blockPanelBytes(type, k) : byteSize(type, paddedK() * panelWidth);
+}
+
+void packBlocks(const BlockSource &source, const PanelShape &shape, void *out, ThreadPool &pool) {
+  auto rowBytes = static_cast<size_t>(blockFormat(shape.type)->rowBytes(shape.k));
+  pool.run(shape.panels(), Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
+    std::vector<uint8_t> rows(rowBytes * panelWidth);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      int64_t first = panel * panelWidth, count = std::min(panelWidth, shape.n - first);
+      for (int64_t i = 0; i < count; ++i)
+        source.row(first + i, rows.data() + static_cast<size_t>(i) * rowBytes);
+      // Columns past N: scales of 0.
+      std::fill(rows.begin() + count * static_cast<int64_t>(rowBytes), rows.end(), uint8_t{0});
+      packBlockPanel(shape.type, shape.k, rows.data(),
+                     static_cast<uint8_t *>(out) + panel * shape.bytesPerPanel());
+    }
+  });
+}
 
 int64_t PanelShape::index(int64_t row, int64_t column) const {
   int64_t panel = column / panelWidth * paddedK() * panelWidth;

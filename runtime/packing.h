@@ -2,27 +2,32 @@
 // read as a contiguous stream.
 #pragma once
 
+#include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "runtime/program.h"
+#include "runtime/quantized/codec.h"
 
 #include <cstdint>
 
 namespace heddle::runtime {
 
+/// The format of a quantised element type; null of the others.
+const BlockFormat *blockFormat(ElementType type);
+
 /// The panels of a product's weight: panelWidth columns each, all of K below them, one after the
 /// other. f32: `[N/16][K][16]`. bf16: `[N/16][K/2][16][2]`, neighbouring k in pairs. Columns past N
-/// and the k past an odd K are 0.
+/// and the k past an odd K are 0. Quantised formats: see quantized/block_panels.h.
 struct PanelShape {
-  ElementType type = ElementType::f32; ///< f32 or bf16
+  ElementType type = ElementType::f32; ///< f32, bf16 or a quantised format
   int64_t k = 0;                       ///< terms of the product
   int64_t n = 0;                       ///< columns
 
   int64_t panels() const { return (n + panelWidth - 1) / panelWidth; }
-  /// K with its padding.
+  /// K with its padding, of f32 and bf16.
   int64_t paddedK() const { return type == ElementType::bf16 ? (k + 1) / 2 * 2 : k; }
-  int64_t bytesPerPanel() const { return byteSize(type, paddedK() * panelWidth); }
-  int64_t bytes() const { return panels() * bytesPerPanel(); }
-  /// Where an element lies, in elements.
+  int64_t bytesPerPanel() const;
+  int64_t bytes() const { return saturatingMul(panels(), bytesPerPanel()); }
+  /// Where an element of f32 or bf16 lies, in elements.
   int64_t index(int64_t row, int64_t column) const;
 };
 
@@ -34,8 +39,20 @@ public:
   virtual void read(int64_t begin, int64_t count, float *out) const = 0;
 };
 
+/// A matrix in the rows of a quantised format.
+class BlockSource {
+public:
+  virtual ~BlockSource() = default;
+  /// Row `index`, `BlockFormat::rowBytes` bytes. Called from several threads.
+  virtual void row(int64_t index, void *out) const = 0;
+};
+
+/// Packs `[N, K]` rows of a quantised format, that of the panels.
+void packBlocks(const BlockSource &source, const PanelShape &shape, void *out, ThreadPool &pool);
+
 /// Packs a row-major `[K, N]` matrix, or `[N, K]` when `transposed`, into `out` (`shape.bytes()`
-/// bytes). Values are rounded to the panels' type. Besides `out` it uses a few KB of stack.
+/// bytes), in f32 or bf16. Values are rounded to the panels' type. Besides `out` it uses a few KB
+/// of stack.
 void packPanels(const ElementSource &source, const PanelShape &shape, bool transposed, void *out,
                 ThreadPool &pool);
 

@@ -145,6 +145,12 @@ int64_t byteSize(ElementType type, int64_t count) {
     return saturatingMul(count, 8);
   case ElementType::i1:
     return count;
+  case ElementType::q8_0:
+  case ElementType::q4_0:
+  case ElementType::q4_k:
+  case ElementType::q6_k:
+  case ElementType::int8:
+    return 0;
   }
   return 0;
 }

@@ -99,12 +99,14 @@ struct Slot {
 /// How a parameter is laid out for the kernels that read it.
 enum class Layout : uint8_t {
   plain,  ///< as declared: row-major
-  panels, ///< `[N/16][K][16]` (f32) or `[N/16][K/2][16][2]` (bf16), zero padded
+  panels, ///< 16 columns after 16 columns, k after k: see packing.h
 };
 
-enum class ElementType : uint8_t { f32, bf16, i32, i1, f64 };
+/// The last ones are quantised formats of weights, see quantized/codec.h: their elements have no
+/// size of their own.
+enum class ElementType : uint8_t { f32, bf16, i32, i1, f64, q8_0, q4_0, q4_k, q6_k, int8 };
 
-/// Bytes of `count` elements.
+/// Bytes of `count` elements; 0 of a quantised format.
 int64_t byteSize(ElementType type, int64_t count);
 
 /// A weight as the program wants it: the parameter's name and declared type, and the layout. A

@@ -66,6 +66,69 @@ private:
   std::shared_ptr<const ElementSource> source;
 };
 
+/// A matrix that lies in memory in blocks.
+class MappedBlocks final : public BlockSource, public ElementSource {
+public:
+  MappedBlocks(const MappedParam &param)
+      : format(*param.blocks), width(param.shape.back()), rowBytes(format.rowBytes(width)),
+        data(static_cast<const std::byte *>(param.data)) {}
+  void row(int64_t index, void *out) const override {
+    std::memcpy(out, data + index * rowBytes, static_cast<size_t>(rowBytes));
+  }
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (int64_t end = begin + count; begin < end;) {
+      int64_t inside = begin % width, piece = std::min(width - inside, end - begin);
+      dequantiseRow(format, data + begin / width * rowBytes, width, inside, piece, out);
+      out += piece;
+      begin += piece;
+    }
+  }
+
+private:
+  const BlockFormat &format;
+  int64_t width, rowBytes;
+  const std::byte *data;
+};
+
+/// The values of another source in blocks.
+class Quantised final : public BlockSource {
+public:
+  Quantised(std::shared_ptr<const ElementSource> source, const BlockFormat &format, int64_t width)
+      : source(std::move(source)), format(format), width(width) {}
+  void row(int64_t index, void *out) const override {
+    std::vector<float> values(static_cast<size_t>(width));
+    source->read(index * width, width, values.data());
+    quantiseRow(format, values.data(), width, out);
+  }
+
+private:
+  std::shared_ptr<const ElementSource> source;
+  const BlockFormat &format;
+  int64_t width;
+};
+
+/// The values that blocks stand for.
+class Dequantised final : public ElementSource {
+public:
+  Dequantised(std::shared_ptr<const BlockSource> source, const BlockFormat &format, int64_t width)
+      : source(std::move(source)), format(format), width(width) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    std::vector<std::byte> row(static_cast<size_t>(format.rowBytes(width)));
+    for (int64_t end = begin + count; begin < end;) {
+      int64_t inside = begin % width, piece = std::min(width - inside, end - begin);
+      source->row(begin / width, row.data());
+      dequantiseRow(format, row.data(), width, inside, piece, out);
+      out += piece;
+      begin += piece;
+    }
+  }
+
+private:
+  std::shared_ptr<const BlockSource> source;
+  const BlockFormat &format;
+  int64_t width;
+};
+
 bool isFloat(ElementType type) { return type == ElementType::f32 || type == ElementType::bf16; }
 
 int64_t elementCount(std::span<const int64_t> shape) {
@@ -75,20 +138,27 @@ int64_t elementCount(std::span<const int64_t> shape) {
   return count;
 }
 
+/// Bytes of a tensor in rows.
+int64_t plainBytes(ElementType type, const BlockFormat *blocks, std::span<const int64_t> shape) {
+  if (!blocks)
+    return byteSize(type, elementCount(shape));
+  return saturatingMul(elementCount(shape.first(shape.size() - 1)), blocks->rowBytes(shape.back()));
+}
+
 PanelShape panelShape(const ParamUse &use) {
   return {use.type, use.shape[use.transposed ? 1 : 0], use.shape[use.transposed ? 0 : 1]};
 }
 
 int64_t preparedBytes(const ParamUse &use) {
   return use.layout == Layout::panels ? panelShape(use).bytes()
-                                      : byteSize(use.type, elementCount(use.shape));
+                                      : plainBytes(use.type, blockFormat(use.type), use.shape);
 }
 
 /// Gives the whole pages of a mapped file's piece back to the page cache.
 void releasePages(const MappedParam &param) {
   auto page = static_cast<uintptr_t>(getpagesize());
   auto begin = reinterpret_cast<uintptr_t>(param.data);
-  int64_t bytes = param.source ? param.bytes : byteSize(param.type, elementCount(param.shape));
+  int64_t bytes = param.source ? param.bytes : plainBytes(param.type, param.blocks, param.shape);
   uintptr_t end = begin + static_cast<uintptr_t>(bytes);
   begin = (begin + page - 1) / page * page;
   end = end / page * page;
@@ -100,9 +170,16 @@ std::string describe(ElementType type, std::span<const int64_t> shape) {
   return fmt::format("[{}] of {}", fmt::join(shape.begin(), shape.end(), ", "), typeName(type));
 }
 
+std::string describe(const MappedParam &param) {
+  return fmt::format("[{}] of {}", fmt::join(param.shape, ", "),
+                     param.blocks ? param.blocks->name : typeName(param.type));
+}
+
 } // namespace
 
 std::string_view typeName(ElementType type) {
+  if (const BlockFormat *format = blockFormat(type))
+    return format->name;
   switch (type) {
   case ElementType::f32:
     return "f32";
@@ -114,8 +191,9 @@ std::string_view typeName(ElementType type) {
     return "i1";
   case ElementType::f64:
     return "f64";
+  default:
+    return "?";
   }
-  return "?";
 }
 
 Status WeightStore::add(std::string name, MappedParam param) {
@@ -142,11 +220,14 @@ WeightStore::source(const std::string &name, ElementType type,
   const std::string where = origin.empty() ? "" : " in " + origin;
   bool round = type == ElementType::bf16;
   if (const MappedParam *param = find(name)) {
-    if (!std::ranges::equal(param->shape, shape) || !isFloat(param->type))
+    bool readable = param->blocks ? !param->shape.empty() : isFloat(param->type);
+    if (!std::ranges::equal(param->shape, shape) || !readable)
       return dataError(fmt::format("parameter {}{} is {}, expected {}", name, where,
-                                   describe(param->type, param->shape), describe(type, shape)));
-    round = round && param->type != ElementType::bf16;
-    if (param->source) {
+                                   describe(*param), describe(type, shape)));
+    round = round && (param->blocks || param->type != ElementType::bf16);
+    if (param->blocks) {
+      source = std::make_shared<MappedBlocks>(*param);
+    } else if (param->source) {
       source = param->source;
     } else if (param->type == ElementType::bf16) {
       source = std::make_shared<MappedBf16>(param->data);
@@ -166,23 +247,41 @@ WeightStore::source(const std::string &name, ElementType type,
   return source;
 }
 
+/// The rows of `values` in blocks; where they lie in memory in that format, just those.
+std::shared_ptr<const BlockSource>
+WeightStore::blockSource(const std::string &name, const BlockFormat &format,
+                         std::span<const int64_t> shape,
+                         std::shared_ptr<const ElementSource> values) const {
+  const MappedParam *param = find(name);
+  if (param && param->blocks == &format)
+    return std::make_shared<MappedBlocks>(*param);
+  return std::make_shared<Quantised>(std::move(values), format, shape.back());
+}
+
 Result<ParamReader> WeightStore::reader(const std::string &name, ElementType type,
                                         std::span<const int64_t> shape) const {
-  if (!isFloat(type))
+  const BlockFormat *format = blockFormat(type);
+  if (!isFloat(type) && !format)
     return internalError(fmt::format("parameter {} is read as numbers", name));
   std::lock_guard lock(mutex);
   auto found = source(name, type, shape);
   if (!found)
     return found.error();
+  if (format && !shape.empty())
+    *found = std::make_shared<Dequantised>(blockSource(name, *format, shape, std::move(*found)),
+                                           *format, shape.back());
   return ParamReader(std::move(*found));
 }
 
 const void *WeightStore::inPlace(const ParamUse &use) const {
   const MappedParam *param = find(use.name);
-  bool fits =
-      param && !param->source && use.layout == Layout::plain && param->type == use.type &&
-      std::ranges::equal(param->shape, use.shape) &&
-      reinterpret_cast<uintptr_t>(param->data) % static_cast<uintptr_t>(byteSize(use.type, 1)) == 0;
+  bool fits = param && !param->source && use.layout == Layout::plain &&
+              std::ranges::equal(param->shape, use.shape) &&
+              (param->blocks ? param->blocks == blockFormat(use.type)
+                             : param->type == use.type &&
+                                   reinterpret_cast<uintptr_t>(param->data) %
+                                           static_cast<uintptr_t>(byteSize(use.type, 1)) ==
+                                       0);
   return fits ? param->data : nullptr;
 }
 
@@ -190,18 +289,22 @@ Status WeightStore::check(const ParamUse &use) const {
   for (int64_t extent : use.shape)
     if (extent < 0)
       return internalError(fmt::format("parameter {} has a negative dimension", use.name));
-  if (use.layout == Layout::panels && (use.shape.size() != 2 || !isFloat(use.type)))
-    return internalError(fmt::format("parameter {}, {}, cannot be packed into panels", use.name,
+  const BlockFormat *format = blockFormat(use.type);
+  bool fits = use.layout == Layout::panels
+                  ? use.shape.size() == 2 && (format ? use.transposed : isFloat(use.type))
+                  : !format || !use.shape.empty();
+  if (!fits)
+    return internalError(fmt::format("parameter {}, {}, cannot be laid out so", use.name,
                                      describe(use.type, use.shape)));
   if (elementCount(use.shape) > (int64_t{1} << 58))
     return dataError(fmt::format("parameter {}, {}, is larger than can be addressed", use.name,
                                  describe(use.type, use.shape)));
   if (inPlace(use))
     return {};
-  if (!isFloat(use.type)) {
+  if (!isFloat(use.type) && !format) {
     const MappedParam *param = find(use.name);
     return dataError(fmt::format("parameter {} is {}, expected {}", use.name,
-                                 param ? describe(param->type, param->shape) : "missing",
+                                 param ? describe(*param) : "missing",
                                  describe(use.type, use.shape)));
   }
   auto found = source(use.name, use.type, use.shape);
@@ -213,7 +316,19 @@ Status WeightStore::make(const ParamUse &use, void *out, ThreadPool &pool) const
   if (!found)
     return found.error();
   const ElementSource &values = **found;
-  if (use.layout == Layout::panels) {
+  if (const BlockFormat *format = blockFormat(use.type)) {
+    auto blocks = blockSource(use.name, *format, use.shape, *found);
+    if (use.layout == Layout::panels) {
+      packBlocks(*blocks, panelShape(use), out, pool);
+    } else {
+      int64_t rows = elementCount(std::span(use.shape).first(use.shape.size() - 1));
+      int64_t rowBytes = format->rowBytes(use.shape.back());
+      pool.run(rows, Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row)
+          blocks->row(row, static_cast<std::byte *>(out) + row * rowBytes);
+      });
+    }
+  } else if (use.layout == Layout::panels) {
     packPanels(values, panelShape(use), use.transposed, out, pool);
   } else {
     int64_t count = elementCount(use.shape);

@@ -20,17 +20,20 @@
 
 namespace heddle::runtime {
 
-/// "f32", "bf16", "i32", "i1".
+/// "f32", "bf16", "q8_0" and so on.
 std::string_view typeName(ElementType type);
 
 /// A parameter as somebody else holds it: dense, row-major, little endian, at any address; or in
 /// another form that `source` reads.
 struct MappedParam {
-  ElementType type = ElementType::f32; ///< with `source`: one that holds its values
+  ElementType type =
+      ElementType::f32; ///< with `source`: one that holds its values; unused with `blocks`
   std::vector<int64_t> shape;
   const void *data = nullptr;
   std::shared_ptr<const ElementSource> source = nullptr;
   int64_t bytes = 0; ///< at `data`, of a source
+  /// If set: the data are rows of this format, each `blocks->rowBytes(shape.back())` bytes.
+  const BlockFormat *blocks = nullptr;
   /// Whether the memory is a mapping of a file that nobody has written to: then its pages are given
   /// back once they have been packed.
   bool file = false;
@@ -49,7 +52,8 @@ using WeightProgressFn = std::function<void(const WeightProgress &)>;
 /// converts weights row by row.
 class ParamReader {
 public:
-  /// Elements [begin, begin + count), as f32; rounded to bf16 first if that is the declared type.
+  /// Elements [begin, begin + count), as f32; rounded first if the declared type is bf16, and with
+  /// the values of its blocks if it is a quantised format.
   void read(int64_t begin, int64_t count, float *out) const { source->read(begin, count, out); }
 
 private:
@@ -83,7 +87,8 @@ public:
 
   /// The parameters in the wanted types and layouts, in order. What is not there yet is made, by
   /// `pool`'s workers, straight from the source; mapped values of the wanted type in plain layout
-  /// are used where they are. f32 and bf16 convert into each other. Errors name the parameter:
+  /// are used where they are. f32, bf16 and blocks convert into each other; blocks of the wanted
+  /// format stay as they are. Errors name the parameter:
   /// missing, another shape, another type; or the memory it would take.
   Result<std::vector<const void *>> bind(std::span<const ParamUse> uses, ThreadPool &pool,
                                          const WeightProgressFn &progress = {});
@@ -107,6 +112,9 @@ private:
 
   Result<std::shared_ptr<const ElementSource>> source(const std::string &name, ElementType type,
                                                       std::span<const int64_t> shape) const;
+  std::shared_ptr<const BlockSource> blockSource(const std::string &name, const BlockFormat &format,
+                                                 std::span<const int64_t> shape,
+                                                 std::shared_ptr<const ElementSource> values) const;
   Status check(const ParamUse &use) const;
   const void *inPlace(const ParamUse &use) const;
   Status make(const ParamUse &use, void *out, ThreadPool &pool) const;

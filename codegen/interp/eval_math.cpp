@@ -4,6 +4,7 @@
 #include "runtime/reference/elementwise.h"
 #include "runtime/reference/matmul.h"
 #include "runtime/reference/norm.h"
+#include "runtime/reference/quantise.h"
 #include "runtime/reference/reduce.h"
 #include "runtime/reference/softmax.h"
 
@@ -152,6 +153,13 @@ static Status evalCast(ir::CastOp op, Frame &frame) {
   return {};
 }
 
+static Status evalQuantise(ir::QuantiseOp op, Frame &frame) {
+  auto blocks = cast<ir::BlocksType>(op.getType().getElementType());
+  int64_t length = blocks.getKind() == ir::BlockKind::Row32 ? 32 : 256;
+  frame.set(op.getResult(), reference::quantiseRows(frame.tensor(op.getInput()), length));
+  return {};
+}
+
 static Status evalReduce(ir::ReduceOp op, Frame &frame) {
   using reference::Reduction;
   auto kind = [&] {
@@ -196,6 +204,7 @@ void addMathEvaluators(Evaluators &table) {
   addEvaluator(table, evalBinary);
   addEvaluator(table, evalSelect);
   addEvaluator(table, evalCast);
+  addEvaluator(table, evalQuantise);
   addEvaluator(table, evalReduce);
   addEvaluator(table, evalNorm);
   addEvaluator(table, evalSoftmax);

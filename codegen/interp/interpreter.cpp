@@ -2,6 +2,7 @@
 // evaluator.
 #include "codegen/interp/interpreter.h"
 
+#include "codegen/element_types.h"
 #include "codegen/interp/frame.h"
 #include "ir/ops.h"
 #include "runtime/limits.h"
@@ -58,9 +59,8 @@ Status Interpreter::State::openWeights() {
     auto param = module.lookupSymbol<ir::ParamOp>(op.getParam());
     auto type = cast<RankedTensorType>(param.getType());
     Shape shape(type.getShape().begin(), type.getShape().end());
-    auto element =
-        type.getElementType().isBF16() ? runtime::ElementType::bf16 : runtime::ElementType::f32;
-    Result<Matrix> matrix = params->open(op.getParam().str(), element, shape);
+    Result<Matrix> matrix =
+        params->open(op.getParam().str(), *elementTypeOf(type.getElementType()), shape);
     if (matrix)
       weights[op.getParam()] = WeightValue{std::move(shape), *std::move(matrix)};
     else

@@ -17,7 +17,9 @@ namespace heddle::codegen {
 static std::pair<const char *, const char *> processorOf(const Target &target) {
   if (!target.avx512)
     return {"x86-64-v3", ""};
-  return {"x86-64-v4", target.bf16Dot ? "+avx512bf16" : ""};
+  return {"x86-64-v4", target.bf16Dot   ? "+avx512vnni,+avx512bf16"
+                       : target.int8Dot ? "+avx512vnni"
+                                        : ""};
 }
 
 Result<Target> selectTarget(llvm::StringRef name) {

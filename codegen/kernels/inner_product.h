@@ -2,7 +2,9 @@
 // them, tiles and epilogue, is in linear.cpp.
 #pragma once
 
+#include "codegen/element_types.h"
 #include "codegen/lowering.h"
+#include "runtime/packing.h"
 
 #include <memory>
 
@@ -23,9 +25,16 @@ struct Products {
   int64_t depth() const { return weight().getDimSize(transposed() ? 1 : 0); }
   int64_t columns() const { return weight().getDimSize(transposed() ? 0 : 1); }
   bool bf16() const { return weight().getElementType().isBF16(); }
+  /// The format of weights in blocks; null of others.
+  ir::BlocksType blocks() const {
+    return mlir::dyn_cast<ir::BlocksType>(weight().getElementType());
+  }
   int64_t panels() const { return llvm::divideCeil(columns(), lanes); }
   /// Bytes of one panel.
-  int64_t panelBytes() const { return depth() * lanes * (bf16() ? 2 : 4); }
+  int64_t panelBytes() const {
+    runtime::ElementType type = *elementTypeOf(weight().getElementType());
+    return runtime::PanelShape{type, depth(), columns()}.bytesPerPanel();
+  }
 };
 
 /// Makes the sums of tiles in one kernel. Its constructor binds the input and the weights.
@@ -40,6 +49,9 @@ public:
                                               llvm::ArrayRef<mlir::Value> rows, mlir::Value panel,
                                               int64_t panels) = 0;
 };
+
+/// Of weights in quantised blocks.
+std::unique_ptr<InnerProduct> makeQuantisedProduct(const Products &products, KernelBuilder &kernel);
 
 /// Of weights in f32 or bf16.
 std::unique_ptr<InnerProduct> makeFloatProduct(const Products &products, KernelBuilder &kernel);

@@ -14,6 +14,7 @@ void registerKernels(mlir::DialectRegistry &registry) {
     attachMapKernels(context);
     attachLinearKernels(context);
     attachMatmulKernels(context);
+    attachQuantiseKernels(context);
     attachAttentionKernels(context);
     attachNormKernels(context);
     attachReduceKernels(context);

@@ -8,6 +8,7 @@ namespace heddle::codegen {
 void attachMapKernels(mlir::MLIRContext *context);
 void attachLinearKernels(mlir::MLIRContext *context);
 void attachMatmulKernels(mlir::MLIRContext *context);
+void attachQuantiseKernels(mlir::MLIRContext *context);
 void attachAttentionKernels(mlir::MLIRContext *context);
 void attachNormKernels(mlir::MLIRContext *context);
 void attachReduceKernels(mlir::MLIRContext *context);

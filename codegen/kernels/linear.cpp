@@ -24,6 +24,8 @@ namespace {
 /// The largest panels that decode reads four at a time: what is so shallow stays in the caches of a
 /// small model.
 constexpr int64_t sideBySideBytes = 16 * 1024;
+/// Rows of a tile of a product with weights in blocks, against two panels.
+constexpr int64_t quantisedRows = 6;
 
 void planProducts(const Products &products, const PlanContext &context) {
   int64_t rows, panels;
@@ -38,6 +40,11 @@ void planProducts(const Products &products, const PlanContext &context) {
     panels = context.target.avx512 ? 4 / products.weights : 1;
     if (!context.target.avx512 && products.weights == 2)
       rows = 3;
+    if (products.blocks()) {
+      // Sums in f32 and, of the block at hand, in integers.
+      panels = context.target.avx512 ? 2 / products.weights : 1;
+      rows = context.target.avx512 ? quantisedRows : 2;
+    }
   }
   panels = std::max<int64_t>(1, std::min(panels, products.panels()));
   Builder builder(products.op->getContext());
@@ -64,6 +71,8 @@ public:
     auto fits = [](IntegerAttr size) { return size && size.getInt() >= 1 && size.getInt() <= 64; };
     if (!fits(rowsAttr) || !fits(panelsAttr) || rowsAttr.getInt() * panelsAttr.getInt() > 64)
       return products.op->emitOpError("needs a plan of rows and panels whose product is 1 to 64");
+    if (products.blocks() && products.blocks().rowsFor() != products.input().getElementType())
+      return products.op->emitOpError("needs its input in ") << products.blocks().rowsFor();
     tileRows = rowsAttr.getInt();
     tilePanels = panelsAttr.getInt();
     bindBuffers();
@@ -93,7 +102,8 @@ public:
 
 private:
   void bindBuffers() {
-    product = makeFloatProduct(products, kernel);
+    product = products.blocks() ? makeQuantisedProduct(products, kernel)
+                                : makeFloatProduct(products, kernel);
     for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
       extras.push_back(kernel.operand(i));
     result = kernel.result();
@@ -183,17 +193,20 @@ private:
         [&] { store(nullptr); });
   }
 
+  Size operandBytes(unsigned index) {
+    Value operand = products.op->getOperand(index);
+    return storedBytes(context.dims.sizes(operand),
+                       cast<RankedTensorType>(operand.getType()).getElementType());
+  }
+
   void describeCost(Launch &launch, ArrayRef<Size> sizes) {
     Size outputs = elementCount(sizes);
-    int64_t bytes = products.bf16() ? 2 : 4;
     launch.flops = outputs * constantSize(2 * products.depth() * products.weights);
-    launch.bytes =
-        outputs * constantSize(4) +
-        constantSize(products.weights * products.depth() * products.columns() * bytes) +
-        elementCount(context.dims.sizes(products.op->getOperand(0))) * constantSize(bytes);
+    launch.bytes = outputs * constantSize(4) +
+                   constantSize(products.weights * products.panels() * products.panelBytes()) +
+                   operandBytes(0);
     for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
-      launch.bytes = launch.bytes +
-                     elementCount(context.dims.sizes(products.op->getOperand(i))) * constantSize(4);
+      launch.bytes = launch.bytes + operandBytes(i);
   }
 
   Products products;

@@ -1,6 +1,8 @@
 // Kernels over rows: embed, positions, select_rows.
 #include "codegen/kernels/kernels.h"
 
+#include "codegen/element_types.h"
+#include "codegen/kernels/dequantise.h"
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/tiles.h"
 #include "ir/ops.h"
@@ -31,22 +33,46 @@ void emitRowCopies(KernelBuilder &kernel, Launch &launch, Operation *op, Value t
 }
 
 struct EmbedKernel : KernelOpInterface::ExternalModel<EmbedKernel, EmbedOp> {
+  static void emitFromBlocks(KernelBuilder &kernel, Launch &launch, EmbedOp embed,
+                             BlocksType blocks);
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto embed = cast<EmbedOp>(op);
     KernelBuilder kernel(lowering, op, "embed");
-    Value table = kernel.operand(0), ids = kernel.operand(1);
+    Type element = embed.getTable().getType().getElementType();
     Launch launch;
     // What is read of the table: a row for each id.
-    Type element = embed.getTable().getType().getElementType();
-    launch.bytes = elementCount(lowering.context.dims.sizes(embed.getResult())) *
-                       constantSize(storedBytes(element)) +
+    launch.bytes = storedBytes(lowering.context.dims.sizes(embed.getResult()), element) +
                    bytesOf(lowering.context, embed.getIds());
+    if (auto blocks = dyn_cast<BlocksType>(element)) {
+      emitFromBlocks(kernel, launch, embed, blocks);
+      kernel.finish(std::move(launch));
+      return success();
+    }
+    Value table = kernel.operand(0), ids = kernel.operand(1);
     emitRowCopies(kernel, launch, op, table,
                   [&](Value row) { return kernel.emit.toIndex(kernel.emit.load(ids, row)); });
     kernel.finish(std::move(launch));
     return success();
   }
 };
+
+void EmbedKernel::emitFromBlocks(KernelBuilder &kernel, Launch &launch, EmbedOp embed,
+                                 BlocksType blocks) {
+  Emit &e = kernel.emit;
+  Value table = kernel.flat({Ref::operand, 0}, blocks), ids = kernel.operand(1);
+  Value result = kernel.result();
+  int64_t width = embed.getTable().getType().getDimSize(1);
+  int64_t rowBytes = blockFormatOf(blocks)->rowBytes(width);
+  forTensorRows(kernel, launch, kernel.context.dims.sizes(embed.getResult()),
+                [&](ArrayRef<Value> row) {
+                  Value start = e.mul(e.toIndex(e.load(ids, row[0])), rowBytes);
+                  emitDequantisedRow(e, blocks.getKind(), table, start, width,
+                                     [&](Value column, Value values, Value mask) {
+                                       storeElements(e, values, result, {row[0], column}, mask);
+                                     });
+                });
+  launch.bytes = launch.bytes + bytesOf(kernel.context, embed.getResult());
+}
 
 struct SelectRowsKernel : KernelOpInterface::ExternalModel<SelectRowsKernel, SelectRowsOp> {
   LogicalResult lower(Operation *op, Lowering &lowering) const {

@@ -1,6 +1,7 @@
 // How kernels are cut into tiles.
 #include "codegen/kernels/tiles.h"
 
+#include "codegen/element_types.h"
 #include "codegen/kernels/region.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -11,7 +12,7 @@ namespace heddle::codegen {
 
 Size bytesOf(const PlanContext &context, Value tensor) {
   Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
-  return elementCount(context.dims.sizes(tensor)) * constantSize(storedBytes(element));
+  return storedBytes(context.dims.sizes(tensor), element);
 }
 
 Size scoreBytes(const PlanContext &context, Value tensor) {

@@ -47,7 +47,8 @@ public:
   std::string text();
   Json json();
 
-  int64_t compiles = 0; ///< in all of the measurements
+  int64_t compiles = 0;   ///< in all of the measurements
+  std::string weightType; ///< as `--dtype` has it
 
 private:
   struct Prefill {
@@ -197,8 +198,10 @@ Status Bench::compileAgain(const CompileOptions &compiling) {
 
 /// The peak of the arithmetic that the products of this model are made of.
 double Bench::prefillLimit() const {
-  bool dot = model.info().dtype == ElementType::bf16 && model.info().isa == "avx512_bf16";
-  const auto &limit = dot ? limits.bf16 : limits.f32;
+  const auto &limit = model.info().dtype == ElementType::f32 ? limits.f32
+                      : model.info().dtype == ElementType::bf16
+                          ? (limits.bf16 ? limits.bf16 : limits.f32)
+                          : (limits.int8 ? limits.int8 : limits.f32);
   return limit ? limit->all.best : 0;
 }
 
@@ -231,10 +234,10 @@ std::string Bench::text() {
   const ModelInfo &info = model.info();
   std::string text =
       bold(source.name) +
-      fmt::format(
-          ": {}, {}, {}, {}medians of {}\n", info.dtype == ElementType::bf16 ? "bf16" : "f32",
-          info.isa, counted(session.executor().threads(), "thread"),
-          options.batch > 1 ? fmt::format("{} sequences, ", options.batch) : "", options.reps);
+      fmt::format(": {}, {}, {}, {}medians of {}\n", weightType, info.isa,
+                  counted(session.executor().threads(), "thread"),
+                  options.batch > 1 ? fmt::format("{} sequences, ", options.batch) : "",
+                  options.reps);
   auto line = [&](const char *what, int64_t tokens, const Times &times, const Share &share,
                   const char *unit) {
     text +=
@@ -318,7 +321,7 @@ Json Bench::json() {
                                 {"peak_rss_bytes", peakMemory()}})},
        {"machine", machineJson(limits)},
        {"threads", session.executor().threads()},
-       {"dtype", info.dtype == ElementType::bf16 ? "bf16" : "f32"},
+       {"dtype", weightType},
        {"isa", info.isa},
        {"batch", options.batch},
        {"reps", options.reps}});
@@ -403,6 +406,8 @@ int bench(const Invocation &invocation) {
   Bench bench(*model, *compiled, std::move(*session), *work, options, **limits);
   if (Status measured = bench.measure(progress); !measured)
     return fail(measured.error());
+  bench.weightType =
+      compiling.dtype ? compiling.dtype->name() : runtime::typeName(compiled->info().dtype);
   bench.compiles = compilations() - before;
   compiling.cacheFolder = std::move(cacheFolder);
   if (Status again = bench.compileAgain(compiling); !again)

@@ -2,6 +2,7 @@
 
 #include "frontend/cli/layers.h"
 #include "runtime/text.h"
+#include "runtime/weights.h"
 
 #include "fmt/format.h"
 
@@ -117,9 +118,8 @@ static std::string operationsText(const Comparison &comparison) {
 std::string comparisonText(const Comparison &comparison, const std::string &title, int64_t reps) {
   std::string text =
       bold(title) + fmt::format(": {}, {}, {}, fusions {}; medians of {}, errors over {}\n\n",
-                                comparison.info.dtype == ElementType::bf16 ? "bf16" : "f32",
-                                comparison.info.isa, counted(comparison.threads, "thread"),
-                                comparison.info.fuse, reps,
+                                runtime::typeName(comparison.info.dtype), comparison.info.isa,
+                                counted(comparison.threads, "thread"), comparison.info.fuse, reps,
                                 counted(comparison.errorTokens, "token"));
   if (comparison.byFusion)
     return text + byFusionText(comparison);
@@ -177,7 +177,7 @@ Json comparisonJson(const Comparison &comparison) {
                        {"fusions", Json::array(fusions)},
                        {"ops", Json::array(operations)},
                        {"threads", comparison.threads},
-                       {"dtype", comparison.info.dtype == ElementType::bf16 ? "bf16" : "f32"},
+                       {"dtype", std::string(runtime::typeName(comparison.info.dtype))},
                        {"isa", comparison.info.isa}});
 }
 

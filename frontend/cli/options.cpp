@@ -36,7 +36,7 @@ CompileOptions CommonOptions::compileOptions() const {
   if (!noCache)
     options.cacheFolder = cacheDir ? *cacheDir : usualCacheFolder();
   if (dtype)
-    options.dtype = dtype == "bf16" ? ElementType::bf16 : ElementType::f32;
+    options.dtype = WeightType::find(*dtype);
   return options;
 }
 
@@ -65,10 +65,13 @@ Parser::Parser(const Invocation &invocation, const std::string &about)
     return parser.add_option(name, value, description)->type_name(type)->group(group);
   };
   add("--fuse", common.fuse, "SET", "fusions to make: all, none, NAME,... or all,-NAME,...");
-  add("--dtype", common.dtype, "TYPE", "weights in f32 or bf16; the model's own by default")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  add("--isa", common.isa, "ISA", "instructions to use: avx2, avx512, avx512_bf16 or native")
-      ->check(CLI::IsMember({"avx2", "avx512", "avx512_bf16", "native"}));
+  add("--dtype", common.dtype, "TYPE",
+      "weights: f32, bf16, q8_0, q4_0, q4_k, q4_k_m, q6_k, int8; the model's own by default")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(WeightType::names().begin(), WeightType::names().end())));
+  add("--isa", common.isa, "ISA",
+      "instructions to use: avx2, avx512, avx512_vnni, avx512_bf16, native")
+      ->check(CLI::IsMember({"avx2", "avx512", "avx512_vnni", "avx512_bf16", "native"}));
   addNumber("--threads", common.threads, 1, runtime::ThreadPool::maxThreads,
             "threads; the cores this process may use by default")
       ->group(group);

@@ -8,8 +8,10 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 
 namespace heddle {
 
@@ -163,11 +165,14 @@ int64_t cacheBytesPerToken(const runtime::Program &program) {
                            cache.layers * cache.heads * (cache.keyWidth + cache.valueWidth));
 }
 
+/// The type that most elements of the weights of products have.
 ElementType dtypeOf(const runtime::Program &program) {
+  std::map<ElementType, int64_t> elements;
   for (const runtime::ParamUse &use : program.params)
-    if (use.type == ElementType::bf16)
-      return ElementType::bf16;
-  return ElementType::f32;
+    if (use.layout == runtime::Layout::panels)
+      elements[use.type] += use.shape[0] * use.shape[1];
+  auto most = std::ranges::max_element(elements, {}, [](auto &entry) { return entry.second; });
+  return most == elements.end() ? ElementType::f32 : most->first;
 }
 
 } // namespace

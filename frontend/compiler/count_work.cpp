@@ -2,6 +2,7 @@
 // wanted.
 #include "frontend/work.h"
 
+#include "codegen/element_types.h"
 #include "frontend/compiler/driver.h"
 #include "ir/ops.h"
 
@@ -76,7 +77,10 @@ private:
     if (!seen.insert(weight.getParamAttr().getAttr()).second)
       return;
     auto type = cast<RankedTensorType>(weight.getResult().getType());
-    int64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+    SmallVector<codegen::Size> sizes;
+    for (int64_t size : type.getShape())
+      sizes.push_back(codegen::constantSize(size));
+    int64_t bytes = *codegen::asConstant(codegen::storedBytes(sizes, type.getElementType()));
     bool onlyLookedUp = true;
     weight->getParentOp()->walk([&](ir::WeightOp other) {
       if (other.getParamAttr() == weight.getParamAttr())
@@ -101,7 +105,7 @@ double Work::flops(int64_t sequences, int64_t tokens, int64_t past, int64_t coun
           double(pairFlops) * perSequence);
 }
 
-Result<Work> countWork(const ModelSource &source, std::optional<ElementType> dtype) {
+Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtype) {
   CompileOptions options;
   options.dtype = dtype;
   auto driver = detail::Driver::create(source, options);

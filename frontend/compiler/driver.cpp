@@ -151,12 +151,9 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
                        ": is planned for another processor: " + target.error().message);
     driver->chosen.target = *target;
   } else if (options.dtype) {
-    Builder builder(driver->context.get());
-    Type element = *options.dtype == ElementType::bf16 ? Type(builder.getBF16Type())
-                                                       : Type(builder.getF32Type());
-    if (*options.dtype != ElementType::bf16 && *options.dtype != ElementType::f32)
-      return usageError("dtype: weights are f32 or bf16");
-    if (failed(setWeightElement(*driver->main, element)))
+    if (!weightElement(driver->context.get(), options.dtype->element))
+      return usageError("dtype: weights are f32, bf16 or in a quantised format");
+    if (failed(setWeightElement(*driver->main, *options.dtype)))
       return dataError(errors.text());
   }
   return driver;

@@ -61,8 +61,111 @@ static LogicalResult setCacheElement(func::FuncOp function, Type element) {
   return success();
 }
 
-LogicalResult setWeightElement(ModuleOp module, Type element) {
-  Type f32 = Float32Type::get(module.getContext());
+Type weightElement(MLIRContext *context, ElementType element) {
+  auto blocks = [&](ir::BlockKind kind) { return ir::BlocksType::get(context, kind); };
+  switch (element) {
+  case ElementType::f32:
+    return Float32Type::get(context);
+  case ElementType::bf16:
+    return BFloat16Type::get(context);
+  case ElementType::q8_0:
+    return blocks(ir::BlockKind::Q8_0);
+  case ElementType::q4_0:
+    return blocks(ir::BlockKind::Q4_0);
+  case ElementType::q4_k:
+    return blocks(ir::BlockKind::Q4_K);
+  case ElementType::q6_k:
+    return blocks(ir::BlockKind::Q6_K);
+  case ElementType::int8:
+    return blocks(ir::BlockKind::Int8);
+  case ElementType::i32:
+  case ElementType::i1:
+  case ElementType::f64:
+    return {};
+  }
+  llvm_unreachable("every element type is handled");
+}
+
+namespace {
+
+/// Which type the weights of a mix get.
+class Mix {
+public:
+  Mix(ModuleOp module, WeightType type)
+      : type(type), element(weightElement(module.getContext(), type.element)),
+        finer(weightElement(module.getContext(), ElementType::q6_k)) {
+    for (auto param : module.getOps<ir::ParamOp>())
+      if (auto layer = layerOf(param.getSymName()))
+        layers = std::max(layers, *layer + 1);
+  }
+
+  Type of(ir::ParamOp param, ArrayRef<ir::WeightOp> uses) const {
+    if (!type.mixed)
+      return element;
+    bool output = llvm::any_of(
+        uses, [](ir::WeightOp weight) { return llvm::any_of(weight->getUsers(), leadsToResult); });
+    return output || isFiner(param.getSymName()) ? finer : element;
+  }
+
+private:
+  /// "layers.3.down" is of layer 3.
+  static std::optional<int64_t> layerOf(StringRef name) {
+    int64_t layer;
+    for (StringRef part : llvm::split(name, '.'))
+      if (!part.getAsInteger(10, layer))
+        return layer;
+    return std::nullopt;
+  }
+
+  /// Whether the product `op` is a result of the model, or becomes one element by element.
+  static bool leadsToResult(Operation *op) {
+    if (isa<ir::EmbedOp>(op))
+      return false;
+    while (op->hasOneUse()) {
+      Operation *user = *op->getUsers().begin();
+      if (isa<func::ReturnOp>(user))
+        return true;
+      if (!isa<ir::BinaryOp, ir::UnaryOp, ir::CastOp, ir::MapOp>(user))
+        return false;
+      op = user;
+    }
+    return false;
+  }
+
+  /// Of q4_k_m: value and down matrices in the first and last eighth of the layers, and of every
+  /// third between (llama.cpp's `use_more_bits`).
+  bool isFiner(StringRef name) const {
+    auto layer = layerOf(name);
+    if (type.element != ElementType::q4_k || !layer ||
+        !(name.ends_with(".value") || name.ends_with(".down")))
+      return false;
+    int64_t eighth = layers / 8;
+    return *layer < eighth || *layer >= 7 * layers / 8 || (*layer - eighth) % 3 == 2;
+  }
+
+  WeightType type;
+  Type element, finer;
+  int64_t layers = 0;
+};
+
+} // namespace
+
+/// Blocks run along k: a product takes them transposed.
+static LogicalResult checkBlocks(ir::ParamOp param, ArrayRef<ir::WeightOp> weights) {
+  for (ir::WeightOp weight : weights)
+    for (Operation *user : weight->getUsers())
+      if (!isa<ir::EmbedOp>(user) && !user->hasAttr("transpose_rhs") &&
+          !user->hasAttr("transpose_weights"))
+        return param.emitError("weight '")
+               << param.getSymName() << "' is [K, N], quantised formats need [N, K]: their blocks "
+               << "run along k";
+  return success();
+}
+
+LogicalResult setWeightElement(ModuleOp module, WeightType weightType) {
+  MLIRContext *context = module.getContext();
+  Type f32 = Float32Type::get(context);
+  Mix mix(module, weightType);
   llvm::DenseMap<StringAttr, SmallVector<ir::WeightOp>> uses;
   module.walk([&](ir::WeightOp op) { uses[op.getParamAttr().getAttr()].push_back(op); });
   for (auto param : module.getOps<ir::ParamOp>()) {
@@ -70,13 +173,17 @@ LogicalResult setWeightElement(ModuleOp module, Type element) {
     bool bulk = !weights.empty() && llvm::all_of(weights, [](ir::WeightOp weight) {
       return llvm::all_of(weight->getUses(), readsInBulk);
     });
-    auto type = cast<RankedTensorType>(param.getType()).clone(bulk ? element : f32);
+    Type element = bulk ? mix.of(param, weights) : f32;
+    if (isa<ir::BlocksType>(element) && failed(checkBlocks(param, weights)))
+      return failure();
+    auto type = cast<RankedTensorType>(param.getType()).clone(element);
     param.setType(type);
     for (ir::WeightOp weight : weights)
       weight.getResult().setType(cast<RankedTensorType>(type));
   }
+  Type cache = weightType.element == ElementType::f32 ? f32 : BFloat16Type::get(context);
   for (auto function : module.getOps<func::FuncOp>())
-    if (failed(setCacheElement(function, element)))
+    if (failed(setCacheElement(function, cache)))
       return failure();
   return success();
 }

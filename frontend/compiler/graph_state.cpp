@@ -29,8 +29,8 @@ GraphState::GraphState(std::string_view name, GraphOptions options, Where where)
   function =
       func::FuncOp::create(opBuilder, loc, ir::forwardName, opBuilder.getFunctionType({}, {}));
   opBuilder.setInsertionPointToStart(function.addEntryBlock());
-  if (options.weights != ElementType::f32 && options.weights != ElementType::bf16)
-    report(where, "weights are f32 or bf16");
+  if (!weightElement(&mlirContext, options.weights))
+    report(where, "weights are f32, bf16 or in a quantised format");
   if (options.context < 0)
     report(where, "context: needs 0 or more positions, found " + Twine(options.context));
   else if (options.context > 0)
@@ -53,8 +53,9 @@ Type GraphState::type(ElementType element) {
     return opBuilder.getI1Type();
   case ElementType::f64:
     return opBuilder.getF64Type();
+  default:
+    return weightElement(&mlirContext, element);
   }
-  llvm_unreachable("every element type is handled");
 }
 
 //===-- Errors --------------------------------------------------------------------------------===//
@@ -261,7 +262,7 @@ Result<OwningOpRef<ModuleOp>> GraphState::finish() {
     complaint += (complaint.empty() ? "" : "; ") + diagnostic.str();
     return success();
   });
-  if (failed(setWeightElement(*copy, type(options.weights))) || failed(verify(*copy)))
+  if (failed(setWeightElement(*copy, options.weights)) || failed(verify(*copy)))
     return dataError("the graph does not hold together: " + complaint);
   return std::move(copy);
 }

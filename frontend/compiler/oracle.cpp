@@ -83,7 +83,7 @@ std::vector<codegen::Argument> Oracle::State::arguments(std::span<const Prompt> 
 
 Result<Oracle> Oracle::create(const ModelSource &source,
                               std::shared_ptr<runtime::WeightStore> weights,
-                              std::optional<ElementType> dtype, const SessionOptions &options) {
+                              std::optional<WeightType> dtype, const SessionOptions &options) {
   if (!weights)
     return usageError("oracle: needs a store of weights");
   if (options.slots < 1)

@@ -1,6 +1,7 @@
 // What a module says of the model's arguments: which are batches of ids, of how many words.
 #include "frontend/compiler/driver.h"
 
+#include "codegen/element_types.h"
 #include "ir/ops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

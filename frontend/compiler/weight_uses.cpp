@@ -1,6 +1,7 @@
 // What a module says of its parameters: their shapes, and what is made of them.
 #include "frontend/compiler/driver.h"
 
+#include "codegen/element_types.h"
 #include "ir/ops.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -73,7 +74,7 @@ Status checkWeights(ModuleOp module, const runtime::WeightStore &weights) {
   std::string wrong;
   for (auto param : module.getOps<ir::ParamOp>()) {
     auto type = cast<RankedTensorType>(param.getType());
-    ElementType element = type.getElementType().isBF16() ? ElementType::bf16 : ElementType::f32;
+    ElementType element = *codegen::elementTypeOf(type.getElementType());
     auto reader = weights.reader(param.getSymName().str(), element, type.getShape());
     if (!reader)
       wrong += (wrong.empty() ? "" : "\n") + placeOf(param.getLoc()) + reader.error().message;

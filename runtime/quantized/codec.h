@@ -55,4 +55,10 @@ extern const BlockFormat q2_kFormat, q3_kFormat, q5_kFormat;               ///< 
 /// A row of any width: an f32 scale, a signed byte for each value (-127 to 127).
 extern const BlockFormat int8Format;
 
+/// Scale and minimum of part `part` (0 to 7) of a Q4_K block, from the 12 bytes they are packed in.
+struct PartScale {
+  uint8_t scale, minimum;
+};
+PartScale partScaleOfQ4K(const uint8_t *packed, int part);
+
 } // namespace heddle::runtime

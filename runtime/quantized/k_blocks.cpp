@@ -188,14 +188,13 @@ void dequantiseQ4(const void *blocks, int64_t count, float *out) {
   for (int64_t block = 0; block < count / length; ++block, from += q4Bytes, out += length) {
     float scale = loadF16(from), minimum = loadF16(from + 2);
     for (int part = 0; part < 8; ++part) {
-      int scaleLevel, minimumLevel;
-      readScale(from + 4, part, scaleLevel, minimumLevel);
-      float step = scale * static_cast<float>(scaleLevel);
-      float offset = minimum * static_cast<float>(minimumLevel);
+      PartScale level = partScaleOfQ4K(from + 4, part);
+      float step = scale * static_cast<float>(level.scale);
+      float offset = minimum * static_cast<float>(level.minimum);
       const uint8_t *nibbles = from + 16 + part / 2 * 32;
       for (int i = 0; i < 32; ++i) {
-        int level = part % 2 ? nibbles[i] >> 4 : nibbles[i] & 15;
-        out[part * 32 + i] = step * static_cast<float>(level) - offset;
+        int value = part % 2 ? nibbles[i] >> 4 : nibbles[i] & 15;
+        out[part * 32 + i] = step * static_cast<float>(value) - offset;
       }
     }
   }
@@ -299,6 +298,13 @@ void dequantiseQ6(const void *blocks, int64_t count, float *out) {
 }
 
 } // namespace
+
+PartScale partScaleOfQ4K(const uint8_t *packed, int part) {
+  if (part < 4)
+    return {static_cast<uint8_t>(packed[part] & 63), static_cast<uint8_t>(packed[part + 4] & 63)};
+  return {static_cast<uint8_t>((packed[part + 4] & 15) | packed[part - 4] >> 6 << 4),
+          static_cast<uint8_t>(packed[part + 4] >> 4 | packed[part] >> 6 << 4)};
+}
 
 const BlockFormat q4_kFormat = {"q4_k", length, q4Bytes, dequantiseQ4, quantiseQ4};
 const BlockFormat q6_kFormat = {"q6_k", length, q6Bytes, dequantiseQ6, quantiseQ6};

@@ -46,3 +46,25 @@ func.func @returned(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>, t
   %n = heddle.unary neg %x {heddle.id = "neg"} : (tensor<?x8xf32>) -> tensor<?x8xf32>
   return %n, %n, %x : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// The input of products with quantised weights is quantised once for all of one block length.
+// CHECK-LABEL: func.func @quantised
+// CHECK: %[[Q:.*]] = heddle.quantise %arg0 : (tensor<?x64xf32>) -> tensor<?x64x!heddle.blocks<row32>>
+// CHECK: heddle.linear %[[Q]]
+// CHECK: heddle.linear %[[Q]]
+// CHECK: %[[K:.*]] = heddle.quantise %arg0 : (tensor<?x64xf32>) -> tensor<?x64x!heddle.blocks<row256>>
+// CHECK: heddle.linear %[[K]]
+heddle.param @a : tensor<8x64x!heddle.blocks<q8_0>>
+heddle.param @b : tensor<8x64x!heddle.blocks<q4_0>>
+heddle.param @c : tensor<8x64x!heddle.blocks<q6_k>>
+func.func @quantised(%x: tensor<?x64xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %a = heddle.weight @a : tensor<8x64x!heddle.blocks<q8_0>>
+  %b = heddle.weight @b : tensor<8x64x!heddle.blocks<q4_0>>
+  %c = heddle.weight @c : tensor<8x64x!heddle.blocks<q6_k>>
+  %1 = heddle.matmul %x, %a {transpose_rhs} : (tensor<?x64xf32>, tensor<8x64x!heddle.blocks<q8_0>>) -> tensor<?x8xf32>
+  %2 = heddle.matmul %x, %b {transpose_rhs} : (tensor<?x64xf32>, tensor<8x64x!heddle.blocks<q4_0>>) -> tensor<?x8xf32>
+  %3 = heddle.matmul %x, %c {transpose_rhs} : (tensor<?x64xf32>, tensor<8x64x!heddle.blocks<q6_k>>) -> tensor<?x8xf32>
+  return %1, %2, %3 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}

@@ -82,5 +82,5 @@ heddle.param @w : f32
 
 // -----
 
-// expected-error@+1 {{holds f32 or bf16, not 'i32'}}
+// expected-error@+1 {{holds f32, bf16 or blocks of a weight, not 'i32'}}
 heddle.param @w : tensor<4xi32>

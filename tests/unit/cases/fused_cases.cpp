@@ -72,7 +72,21 @@ static std::vector<OpCase> linearCases() {
   // x g = (-1, 7), x u = (4, 5).
   gated.model.params = {{"g", Tensor64({2, 2}, {1, 1, -1, 3})},
                         {"u", Tensor64({2, 2}, {2, 1, 1, 2})}};
-  return {linear, gated};
+  // All scales are 1: what is rounded are whole numbers.
+  OpCase quantised = simpleCase(
+      "quantise",
+      forward("%x: tensor<?x4xf32>", "tensor<?x2xf32>",
+              R"(%w = heddle.weight @w : tensor<2x4x!heddle.blocks<q8_0>>
+                 %q = heddle.quantise %x : (tensor<?x4xf32>) -> tensor<?x4x!heddle.blocks<row32>>
+                 %y = heddle.linear %q, %w {transpose_rhs} : (tensor<?x4x!heddle.blocks<row32>>, tensor<2x4x!heddle.blocks<q8_0>>) -> tensor<?x2xf32> {
+                 ^bb0(%p: f32):
+                   heddle.yield %p : f32
+                 })",
+              "%y", "heddle.param @w : tensor<2x4x!heddle.blocks<q8_0>>"),
+      {Tensor64({2, 4}, {127, 0, -64.25, 0.5, -127, 1.5, 0, 2})},
+      Tensor64({2, 2}, {127 * 127 - 64 * 2, -127 * 127, -127 * 127 + 2 - 6, 127 * 127 + 128}));
+  quantised.model.params = {{"w", Tensor64({2, 4}, {127, 1, 2, -3, -127, 0, 0, 64})}};
+  return {linear, gated, quantised};
 }
 
 /// Two query heads of width 1 over one key/value head with keys 1, -1, 2 and values (1, 0), (0, 1),

@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "passes/passes.h"
 #include "runtime/abi.h"
+#include "runtime/packing.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -27,8 +28,40 @@ namespace {
 
 float fromBf16(uint16_t half) { return std::bit_cast<float>(uint32_t(half) << 16); }
 
+/// The rows of a matrix in a quantised format.
+struct QuantisedRows : runtime::BlockSource {
+  QuantisedRows(const runtime::BlockFormat &format, const std::vector<float> &values, int64_t width)
+      : format(format), values(values), width(width) {}
+  void row(int64_t index, void *out) const override {
+    runtime::quantiseRow(format, values.data() + index * width, width, out);
+  }
+  const runtime::BlockFormat &format;
+  const std::vector<float> &values;
+  int64_t width;
+};
+
+/// A quantised weight as `use` wants it.
+std::vector<uint8_t> layOutBlocks(const runtime::ParamUse &use, const std::vector<float> &values) {
+  const runtime::BlockFormat &format = *runtime::blockFormat(use.type);
+  QuantisedRows rows(format, values, use.shape[1]);
+  if (use.layout == runtime::Layout::plain) {
+    int64_t rowBytes = format.rowBytes(use.shape[1]);
+    std::vector<uint8_t> bytes(size_t(rowBytes * use.shape[0]));
+    for (int64_t i = 0; i < use.shape[0]; ++i)
+      rows.row(i, bytes.data() + i * rowBytes);
+    return bytes;
+  }
+  runtime::PanelShape shape{use.type, use.shape[1], use.shape[0]};
+  std::vector<uint8_t> bytes(size_t(shape.bytes()));
+  runtime::ThreadPool pool(1);
+  runtime::packBlocks(rows, shape, bytes.data(), pool);
+  return bytes;
+}
+
 /// A weight laid out as `use` wants it.
 std::vector<uint8_t> layOut(const runtime::ParamUse &use, const std::vector<float> &values) {
+  if (runtime::blockFormat(use.type))
+    return layOutBlocks(use, values);
   bool bf16 = use.type == runtime::ElementType::bf16;
   auto put = [&](std::vector<uint8_t> &bytes, size_t index, float value) {
     uint16_t half = toBf16(value);
@@ -81,6 +114,8 @@ public:
       case runtime::ElementType::f64:
         values[i] = float(static_cast<const double *>(view.data)[i]);
         break;
+      default:
+        break; // no result is quantised
       }
     return values;
   }

@@ -67,6 +67,8 @@ std::unique_ptr<GuardedBuffer> encode(const Tensor64 &tensor, runtime::ElementTy
     case runtime::ElementType::f64:
       put(value);
       break;
+    default:
+      break; // no argument is quantised
     }
   return bytes;
 }

@@ -7,7 +7,7 @@ using namespace heddle::runtime;
 namespace {
 
 TEST(Isa, NamesAreThoseOfTheCommandLine) {
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_bf16})
+  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16})
     EXPECT_EQ(findIsa(isaName(isa)), isa);
   EXPECT_EQ(isaName(Isa::avx512_bf16), "avx512_bf16");
   EXPECT_EQ(findIsa("sse2"), std::nullopt);
@@ -16,7 +16,9 @@ TEST(Isa, NamesAreThoseOfTheCommandLine) {
 
 TEST(Isa, BestAndClampFollowTheFeatures) {
   CpuFeatures none, haswell{.avx2 = true}, skylake{.avx2 = true, .avx512 = true},
+      iceLake{.avx2 = true, .avx512 = true, .avx512Vnni = true},
       zen4{.avx2 = true, .avx512 = true, .avx512Bf16 = true, .avx512Vnni = true};
+  EXPECT_EQ(bestIsa(iceLake), Isa::avx512_vnni);
   EXPECT_EQ(bestIsa(none), std::nullopt);
   EXPECT_EQ(bestIsa(haswell), Isa::avx2);
   EXPECT_EQ(bestIsa(skylake), Isa::avx512);
@@ -79,7 +81,7 @@ TEST(MachineLoops, RunOnThisProcessor) {
   if (!bestIsa())
     GTEST_SKIP() << "the processor has no AVX2";
   alignas(64) static std::byte data[4096] = {};
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_bf16}) {
+  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::avx512_bf16}) {
     if (isa > *bestIsa())
       continue;
     MachineLoops loops = machineLoops(isa, cpuFeatures());

@@ -1,0 +1,65 @@
+// Element types of tensors.
+#include "codegen/element_types.h"
+
+#include "codegen/lowering.h"
+
+using namespace mlir;
+
+namespace heddle::codegen {
+
+using runtime::ElementType;
+
+std::optional<ElementType> elementTypeOf(Type element) {
+  if (element.isF32())
+    return ElementType::f32;
+  if (element.isBF16())
+    return ElementType::bf16;
+  if (element.isInteger(32))
+    return ElementType::i32;
+  if (element.isInteger(1))
+    return ElementType::i1;
+  if (element.isF64())
+    return ElementType::f64;
+  auto blocks = dyn_cast<ir::BlocksType>(element);
+  if (!blocks)
+    return std::nullopt;
+  switch (blocks.getKind()) {
+  case ir::BlockKind::Q8_0:
+    return ElementType::q8_0;
+  case ir::BlockKind::Q4_0:
+    return ElementType::q4_0;
+  case ir::BlockKind::Q4_K:
+    return ElementType::q4_k;
+  case ir::BlockKind::Q6_K:
+    return ElementType::q6_k;
+  case ir::BlockKind::Int8:
+    return ElementType::int8;
+  case ir::BlockKind::Row32:
+  case ir::BlockKind::Row256:
+    return std::nullopt;
+  }
+  llvm_unreachable("every kind is handled");
+}
+
+const runtime::BlockFormat *blockFormatOf(Type element) {
+  auto blocks = dyn_cast<ir::BlocksType>(element);
+  return blocks ? runtime::findBlockFormat(ir::stringifyBlockKind(blocks.getKind())) : nullptr;
+}
+
+RowBlocks rowBlocks(ir::BlocksType type) {
+  if (type.getKind() == ir::BlockKind::Row32)
+    return {.length = 32, .sums16 = 0, .sums32 = 0, .values = 8, .bytes = 40};
+  return {.length = 256, .sums16 = 8, .sums32 = 72, .values = 88, .bytes = 344};
+}
+
+Size storedBytes(ArrayRef<Size> sizes, Type element) {
+  auto blocks = dyn_cast<ir::BlocksType>(element);
+  if (!blocks)
+    return elementCount(sizes) * constantSize(storedBytes(element));
+  int64_t width = *asConstant(sizes.back());
+  int64_t row =
+      blocks.ofRows() ? rowBlocks(blocks).rowBytes(width) : blockFormatOf(element)->rowBytes(width);
+  return elementCount(sizes.drop_back()) * constantSize(row);
+}
+
+} // namespace heddle::codegen

@@ -1,0 +1,224 @@
+// Products with weights in quantised blocks, and look-ups in them: every format, instruction set
+// and program, against the codecs and the documented rounding of activations.
+#include "tests/unit/codegen/jit_runner.h"
+
+#include "codegen/jit/machine.h"
+#include "runtime/quantized/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace heddle::test {
+namespace {
+
+using runtime::BlockFormat;
+
+const std::vector<std::string> formats = {"q8_0", "q4_0", "q4_k", "q6_k", "int8"};
+const std::vector<const char *> isas = {"avx2", "avx512", "avx512_vnni", "avx512_bf16"};
+
+std::vector<float> randomValues(int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = float(int(engine() % 2001) - 1000) / 1000;
+  return values;
+}
+
+/// What the blocks of a row-major matrix stand for.
+std::vector<float> throughBlocks(const BlockFormat &format, const std::vector<float> &values,
+                                 int64_t width) {
+  std::vector<float> result(values.size());
+  std::vector<uint8_t> row(size_t(format.rowBytes(width)));
+  for (size_t at = 0; at < values.size(); at += size_t(width)) {
+    quantiseRow(format, values.data() + at, width, row.data());
+    dequantiseRow(format, row.data(), width, 0, width, result.data() + at);
+  }
+  return result;
+}
+
+/// Activations as `quantise` rounds them.
+std::vector<double> roundedRows(const std::vector<float> &x, int64_t width, int64_t length) {
+  std::vector<double> result(x.size());
+  for (size_t row = 0; row < x.size(); row += size_t(width))
+    for (int64_t begin = 0; begin < width; begin += length) {
+      int64_t end = std::min(width, begin + length);
+      float most = 0;
+      for (int64_t i = begin; i < end; ++i)
+        most = std::max(most, std::abs(x[row + size_t(i)]));
+      float factor = most < 1e-30f ? 0 : 127 / most;
+      for (int64_t i = begin; i < end; ++i)
+        result[row + size_t(i)] =
+            double(std::nearbyint(x[row + size_t(i)] * factor)) * double(most / 127);
+    }
+  return result;
+}
+
+std::string productText(const std::string &format, int64_t depth, int64_t columns) {
+  std::string weight = "tensor<" + std::to_string(columns) + "x" + std::to_string(depth) +
+                       "x!heddle.blocks<" + format + ">>";
+  std::string input = "tensor<?x" + std::to_string(depth) + "xf32>";
+  std::string output = "tensor<?x" + std::to_string(columns) + "xf32>";
+  return "heddle.param @w : " + weight + "\nfunc.func @forward(%x: " + input + ") -> " + output +
+         " {\n%w = heddle.weight @w : " + weight +
+         "\n%y = heddle.matmul %x, %w {transpose_rhs} : (" + input + ", " + weight + ") -> " +
+         output + "\nreturn %y : " + output + "\n}\n";
+}
+
+std::vector<float> product(const std::string &format, const std::vector<float> &x,
+                           const std::vector<float> &w, int64_t depth, const JitOptions &options) {
+  int64_t columns = int64_t(w.size()) / depth, rows = int64_t(x.size()) / depth;
+  auto model = compileText(productText(format, depth, columns), {{"w", w}}, options);
+  if (!model)
+    return {};
+  runtime::Call call;
+  int64_t shape[] = {rows, depth};
+  call.tensor(0, x.data(), shape);
+  model->run(call);
+  return model->result(0);
+}
+
+struct Case {
+  std::string format;
+  const char *isa;
+  bool decode;
+};
+
+void PrintTo(const Case &c, std::ostream *stream) {
+  *stream << c.format << ' ' << c.isa << (c.decode ? " decode" : " prefill");
+}
+
+class QuantisedLinear : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    if (!codegen::selectTarget(GetParam().isa))
+      GTEST_SKIP() << "this processor cannot run " << GetParam().isa;
+  }
+
+  void check(const std::vector<float> &x, const std::vector<float> &w, int64_t depth) {
+    const Case &c = GetParam();
+    const BlockFormat &format = *runtime::findBlockFormat(c.format);
+    std::vector<float> weight = throughBlocks(format, w, depth);
+    std::vector<double> input = roundedRows(x, depth, format.length == 32 ? 32 : 256);
+    std::vector<float> found = product(c.format, x, w, depth, {.isa = c.isa, .decode = c.decode});
+    int64_t rows = int64_t(x.size()) / depth, columns = int64_t(w.size()) / depth;
+    ASSERT_EQ(found.size(), size_t(rows * columns));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          double term = input[size_t(i * depth + k)] * double(weight[size_t(j * depth + k)]);
+          sum += term;
+          magnitude += std::abs(term);
+        }
+        // Q4_K subtracts a minimum from what it scales; both are larger than the difference.
+        ASSERT_NEAR(found[size_t(i * columns + j)], sum, 3e-6 * magnitude + 1e-6)
+            << i << "," << j << " over " << depth;
+      }
+  }
+};
+
+TEST_P(QuantisedLinear, EqualsTheSumOfProducts) {
+  for (auto [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{
+           {1, 64, 64}, {3, 32, 5}, {17, 288, 40}, {5, 7, 16}, {13, 520, 33}, {0, 32, 16}}) {
+    check(randomValues(rows * depth, 1), randomValues(columns * depth, 2), depth);
+    if (HasFatalFailure())
+      return;
+  }
+}
+
+/// The largest integers there are, with all signs: sums of two products do not fit 16 bits.
+TEST_P(QuantisedLinear, LosesNothingAtTheEndsOfTheRange) {
+  constexpr int64_t rows = 4, depth = 512, columns = 16;
+  std::vector<float> x(rows * depth), w(columns * depth);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t k = 0; k < depth; ++k)
+      x[size_t(i * depth + k)] = i == 0 ? 127 : i == 1 ? -127 : (k >> (i - 2)) % 2 ? -127 : 127;
+  for (int64_t j = 0; j < columns; ++j)
+    for (int64_t k = 0; k < depth; ++k)
+      w[size_t(j * depth + k)] = j == 0 ? 127 : j == 1 ? -127 : (k >> (j % 4)) % 2 ? -127 : 127;
+  check(x, w, depth);
+}
+
+TEST_P(QuantisedLinear, RowsDoNotDependOnTheirNeighbours) {
+  const Case &c = GetParam();
+  constexpr int64_t rows = 103, depth = 544, columns = 40;
+  auto x = randomValues(rows * depth, 3), w = randomValues(columns * depth, 4);
+  auto all = product(c.format, x, w, depth, {.isa = c.isa, .decode = c.decode});
+  ASSERT_EQ(all.size(), size_t(rows * columns));
+  auto model = compileText(productText(c.format, depth, columns), {{"w", w}},
+                           {.isa = c.isa, .threads = 2, .decode = !c.decode});
+  ASSERT_TRUE(model);
+  for (int64_t row : {0, 5, 50, 102}) {
+    runtime::Call call;
+    int64_t shape[] = {1, depth};
+    call.tensor(0, x.data() + row * depth, shape);
+    model->run(call);
+    std::vector<float> alone = model->result(0);
+    for (int64_t j = 0; j < columns; ++j)
+      ASSERT_EQ(alone[size_t(j)], all[size_t(row * columns + j)]) << row << "," << j;
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::string &format : formats)
+    for (const char *isa : isas)
+      for (bool decode : {false, true})
+        all.push_back({format, isa, decode});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Formats, QuantisedLinear, testing::ValuesIn(cases()));
+
+class QuantisedFormat : public testing::TestWithParam<std::string> {};
+
+TEST_P(QuantisedFormat, NanStaysAndTinyVanishes) {
+  constexpr int64_t depth = 512;
+  auto w = randomValues(16 * depth, 5);
+  std::vector<float> x(4 * depth);
+  x[10] = NAN;                                   // the first row
+  std::fill_n(x.begin() + depth, depth, 1e-39f); // the second
+  std::fill_n(x.begin() + 2 * depth, depth, 1e30f);
+  auto y = product(GetParam(), x, w, depth, {});
+  ASSERT_EQ(y.size(), 64u);
+  for (size_t j = 0; j < 16; ++j) {
+    EXPECT_TRUE(std::isnan(y[j])) << j;
+    EXPECT_EQ(y[16 + j], 0) << j;
+    EXPECT_TRUE(std::isfinite(y[32 + j])) << j;
+    EXPECT_EQ(y[48 + j], 0) << j;
+  }
+}
+
+TEST_P(QuantisedFormat, LookUpGivesTheValuesOfTheBlocks) {
+  for (int64_t width : {16, 32, 40, 256, 300}) {
+    std::string table =
+        "tensor<7x" + std::to_string(width) + "x!heddle.blocks<" + GetParam() + ">>";
+    std::string output = "tensor<?x" + std::to_string(width) + "xf32>";
+    std::string text =
+        "heddle.param @t : " + table + "\nfunc.func @forward(%ids: tensor<?xi32>) -> " + output +
+        " {\n%t = heddle.weight @t : " + table + "\n%y = heddle.embed %t, %ids : (" + table +
+        ", tensor<?xi32>) -> " + output + "\nreturn %y : " + output + "\n}\n";
+    auto values = randomValues(7 * width, 6);
+    auto model = compileText(text, {{"t", values}});
+    ASSERT_TRUE(model);
+    std::vector<int32_t> ids = {6, 0, 3};
+    runtime::Call call;
+    int64_t shape[] = {3};
+    call.tensor(0, ids.data(), shape);
+    model->run(call);
+    auto found = model->result(0);
+    auto blocks = throughBlocks(*runtime::findBlockFormat(GetParam()), values, width);
+    ASSERT_EQ(found.size(), size_t(3 * width));
+    for (size_t i = 0; i < found.size(); ++i)
+      ASSERT_EQ(found[i],
+                blocks[size_t(ids[i / size_t(width)]) * size_t(width) + i % size_t(width)])
+          << i << " of width " << width;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, QuantisedFormat, testing::ValuesIn(formats),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
+} // namespace heddle::test

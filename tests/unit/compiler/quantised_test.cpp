@@ -1,0 +1,110 @@
+// Models with quantised weights: near what fp64 makes of the same blocks, and the same bits however
+// the work is cut.
+#include "frontend/models/llama.h"
+#include "frontend/oracle.h"
+#include "frontend/weights.h"
+
+#include <gtest/gtest.h>
+
+using namespace heddle;
+
+namespace {
+
+Graph model() {
+  // Widths that are multiples of 32, but not of 256, and of neither.
+  return llama({.width = 288,
+                .layers = 3,
+                .heads = 6,
+                .kvHeads = 2,
+                .hidden = 340,
+                .words = 200,
+                .context = 256});
+}
+
+std::vector<int32_t> someIds(size_t count) {
+  std::vector<int32_t> ids(count);
+  for (size_t i = 0; i < count; ++i)
+    ids[i] = int32_t(i * 37 % 200);
+  return ids;
+}
+
+class QuantisedModel : public testing::TestWithParam<std::string_view> {
+protected:
+  WeightType type() const { return *WeightType::find(GetParam()); }
+
+  Session session(const CompileOptions &options, int threads) {
+    auto compiled = compile(model(), options, randomWeights(3));
+    EXPECT_TRUE(compiled) << compiled.error().message;
+    auto session = compiled->session({.threads = threads});
+    EXPECT_TRUE(session) << session.error().message;
+    return std::move(*session);
+  }
+
+  std::vector<float> logits(const CompileOptions &options, int threads,
+                            std::initializer_list<size_t> pieces) {
+    Session session = this->session(options, threads);
+    std::vector<int32_t> ids = someIds(60);
+    std::span<const int32_t> rest(ids);
+    std::vector<float> last;
+    for (size_t piece : pieces) {
+      auto values = session.prefill(rest.first(piece));
+      EXPECT_TRUE(values) << values.error().message;
+      last.assign(values->begin(), values->end());
+      rest = rest.subspan(piece);
+    }
+    return last;
+  }
+};
+
+TEST_P(QuantisedModel, IsNearItsBlocksInDoubles) {
+  auto oracle = Oracle::create(model(), randomWeights(3), type());
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  auto ids = someIds(60);
+  auto expected = oracle->prefill(ids);
+  ASSERT_TRUE(expected) << expected.error().message;
+  Difference error = difference(logits({.dtype = type()}, 2, {60}), *expected);
+  RecordProperty("rms", std::to_string(error.rms));
+  EXPECT_LT(error.rms, 3e-2);
+}
+
+TEST_P(QuantisedModel, SameBitsHoweverTheWorkIsCut) {
+  auto whole = logits({.dtype = type()}, 1, {60});
+  EXPECT_EQ(logits({.dtype = type()}, 2, {60}), whole);
+  EXPECT_EQ(logits({.dtype = type()}, 5, {1, 40, 1, 1, 17}), whole);
+  EXPECT_EQ(logits({.fuse = "none", .dtype = type()}, 2, {60}), whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, QuantisedModel,
+                         testing::Values("q8_0", "q4_0", "q4_k", "q4_k_m", "q6_k", "int8"),
+                         [](const auto &info) { return std::string(info.param); });
+
+TEST(QuantisedModel, MixesAreThoseOfLlamaCpp) {
+  Graph graph = llama({.width = 256, .layers = 4, .heads = 4, .hidden = 256, .words = 64});
+  auto text = show(graph, Level::graph, Phase::prefill, {.dtype = WeightType::find("q4_k_m")});
+  ASSERT_TRUE(text) << text.error().message;
+  auto has = [&](const std::string &name, const std::string &format) {
+    size_t at = text->find("heddle.param @" + name + " ");
+    std::string line = text->substr(at, text->find('\n', at) - at);
+    return line.find("<" + format + ">") != std::string::npos;
+  };
+  EXPECT_TRUE(has("token_embedding", "q4_k"));
+  EXPECT_TRUE(has("output", "q6_k"));
+  EXPECT_TRUE(has("layers.0.query", "q4_k"));
+  // Of four layers: 2 (every third) and 3 (the last eighth).
+  EXPECT_TRUE(has("layers.0.down", "q4_k"));
+  EXPECT_TRUE(has("layers.1.value", "q4_k"));
+  EXPECT_TRUE(has("layers.2.down", "q6_k"));
+  EXPECT_TRUE(has("layers.3.value", "q6_k"));
+}
+
+TEST(QuantisedModel, WeightsWhoseBlocksWouldNotRunAlongKAreRefused) {
+  Graph g("inOut");
+  Value x = g.input({anySize, 64});
+  g.output(linear(x, g.weight("w", {64, 32}), {.orientation = Orientation::inOut}));
+  auto text = show(g, Level::graph, Phase::prefill, {.dtype = ElementType::q8_0});
+  ASSERT_FALSE(text);
+  EXPECT_NE(text.error().message.find("weight 'w' is [K, N]"), std::string::npos)
+      << text.error().message;
+}
+
+} // namespace
