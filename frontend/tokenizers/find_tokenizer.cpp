@@ -94,7 +94,8 @@ Result<FoundTokenizer> opened(const std::string &path, int64_t vocabularySize) {
 } // namespace
 
 Result<FoundTokenizer> findTokenizer(const std::string &checkpointPath, int64_t vocabularySize) {
-  if (holdsTokenizer(checkpointPath))
+  std::error_code ignored;
+  if (fs::is_directory(checkpointPath, ignored) || holdsTokenizer(checkpointPath))
     return opened(checkpointPath, vocabularySize);
   const Candidates candidates = lookAt(filesBeside(checkpointPath), vocabularySize);
   for (const std::vector<std::string> &fitting : candidates.fitting) {
@@ -104,6 +105,9 @@ Result<FoundTokenizer> findTokenizer(const std::string &checkpointPath, int64_t 
     if (fitting.size() == 1)
       return opened(fitting.front(), vocabularySize);
   }
+  const fs::path json = fs::path(checkpointPath).parent_path() / "tokenizer.json";
+  if (fs::is_regular_file(json, ignored))
+    return opened(json.string(), vocabularySize);
   FoundTokenizer found;
   if (!candidates.misfit.empty())
     found.whyNone = fmt::format("no tokenizer beside {} fits it: {}; name one with --tokenizer",

@@ -172,9 +172,11 @@ Normalizer cleanText() {
     std::string clean;
     forEachCharacter(text, [&](UChar32 character, std::string_view bytes) {
       const bool isLine = character == '\t' || character == '\n' || character == '\r';
-      if (isLine || u_isUWhiteSpace(character))
+      const bool isControl =
+          character == 0 || character == 0xfffd || (U_GET_GC_MASK(character) & U_GC_C_MASK) != 0;
+      if (isLine || (!isControl && u_isUWhiteSpace(character)))
         clean += ' ';
-      else if (character != 0 && character != 0xfffd && !(U_GET_GC_MASK(character) & U_GC_C_MASK))
+      else if (!isControl)
         clean += bytes;
     });
     text = std::move(clean);

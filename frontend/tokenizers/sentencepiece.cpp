@@ -5,6 +5,7 @@
 #include "frontend/tokenizers/pipeline_tokenizer.h"
 #include "frontend/tokenizers/protobuf.h"
 #include "frontend/tokenizers/utf8.h"
+#include "runtime/text.h"
 
 #include <fmt/format.h>
 
@@ -155,8 +156,8 @@ Result<Model> readModel(std::span<const std::byte> bytes, const std::string &nam
 Status check(const Model &model, const std::string &name) {
   // A file that ends between two fields is a whole message; every trainer writes these two.
   if (!model.hasTrainer || !model.hasNormalizer)
-    return dataError(fmt::format("{}: is cut short: it has {} pieces, but no {}", name,
-                                 model.tokens.size(),
+    return dataError(fmt::format("{}: is cut short: it has {}, but no {}", name,
+                                 counted(static_cast<int64_t>(model.tokens.size()), "piece"),
                                  model.hasTrainer ? "normalizer_spec" : "trainer_spec"));
   if (model.type != 1 && model.type != 2)
     return dataError(fmt::format(

@@ -2,6 +2,7 @@
 
 #include "frontend/formats/file_kind.h"
 #include "frontend/tokenizers/gguf_tokenizer.h"
+#include "frontend/tokenizers/hf_tokenizer.h"
 #include "frontend/tokenizers/llama2c_tokenizer.h"
 #include "frontend/tokenizers/sentencepiece.h"
 #include "runtime/mapped_file.h"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace heddle {
 
@@ -53,9 +55,27 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> tokens) const {
     if (!added)
       return added.error();
     text += *added;
-    previous = token;
+    // Marks are no text: after nothing but them a text still begins.
+    if (const auto inside = piece(token, token); !inside->empty() && token != bos())
+      previous = token;
   }
   return text;
+}
+
+static std::string_view asText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+/// The file that holds the tokenizer: in a folder, tokenizer.json or else tokenizer.model.
+static Result<std::string> tokenizerFile(const std::string &path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    return path;
+  for (const char *name : {"tokenizer.json", "tokenizer.model"})
+    if (const fs::path file = fs::path(path) / name; fs::exists(file, ignored))
+      return file.string();
+  return dataError(path + ": holds no tokenizer.json and no tokenizer.model");
 }
 
 /// Counts the tokens of a file, whose kind is known.
@@ -68,6 +88,8 @@ static Result<int64_t> countTokens(FileKind kind, std::span<const std::byte> byt
     const auto file = parseGguf(bytes, path);
     return file ? countGgufTokens(*file) : Result<int64_t>(file.error());
   }
+  case FileKind::json:
+    return countHfTokens(asText(bytes), path);
   default: // A damaged tokenizer is of unknown kind; the reader then says where the damage is.
     return countLlama2cTokens(bytes, path);
   }
@@ -75,7 +97,15 @@ static Result<int64_t> countTokens(FileKind kind, std::span<const std::byte> byt
 
 static bool mayBeTokenizer(FileKind kind) {
   return kind == FileKind::llama2cTokenizer || kind == FileKind::sentencePiece ||
-         kind == FileKind::gguf;
+         kind == FileKind::gguf || kind == FileKind::json;
+}
+
+bool mayBeTokenizer(const std::string &path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return true;
+  const auto file = runtime::MappedFile::open(path);
+  return file && mayBeTokenizer(recognise(file->bytes()));
 }
 
 Result<int64_t> countTokens(const std::string &path) {
@@ -85,16 +115,21 @@ Result<int64_t> countTokens(const std::string &path) {
   return countTokens(recognise(file->bytes()), file->bytes(), path);
 }
 
-Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path, int64_t vocabularySize) {
+Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &place, int64_t vocabularySize) {
+  const auto named = tokenizerFile(place);
+  if (!named)
+    return named.error();
+  const std::string &path = *named;
   const auto file = runtime::MappedFile::open(path);
   if (!file)
     return file.error();
   const std::span<const std::byte> bytes = file->bytes();
   const FileKind kind = recognise(bytes);
   if (!mayBeTokenizer(kind) && kind != FileKind::unknown)
-    return dataError(fmt::format("{}: is {}; heddle reads tokenizers of llama2.c (tokenizer.bin), "
-                                 "SentencePiece (tokenizer.model) and GGUF files",
-                                 path, describe(kind)));
+    return dataError(
+        fmt::format("{}: is {}; heddle reads tokenizers of llama2.c (tokenizer.bin), "
+                    "SentencePiece (tokenizer.model), Hugging Face (tokenizer.json) and GGUF files",
+                    path, describe(kind)));
   const auto count = countTokens(kind, bytes, path);
   if (!count)
     return count.error();
@@ -104,6 +139,10 @@ Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path, int64_
                                  path, *count, vocabularySize));
   if (kind == FileKind::sentencePiece)
     return readSentencePiece(bytes, path, vocabularySize);
+  if (kind == FileKind::json)
+    return readHfTokenizer(asText(bytes), path,
+                           readTokenizerFolder(std::filesystem::path(path).parent_path().string()),
+                           vocabularySize);
   if (kind == FileKind::gguf) {
     const auto header = parseGguf(bytes, path);
     return header ? readGgufTokenizer(*header, vocabularySize)

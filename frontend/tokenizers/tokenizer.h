@@ -85,6 +85,9 @@ Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path,
 /// The number of tokens of the tokenizer at `path`. Errors: as `openTokenizer`.
 Result<int64_t> countTokens(const std::string &path);
 
+/// Whether the file at `path` is of a kind that holds a tokenizer, or a folder that may hold one.
+bool mayBeTokenizer(const std::string &path);
+
 /// What lies beside a checkpoint.
 struct FoundTokenizer {
   std::unique_ptr<Tokenizer> tokenizer; ///< null where there is none that fits

@@ -27,7 +27,8 @@ Vocabulary::Vocabulary(std::vector<Token> all) : tokens(std::move(all)) {
   ids.reserve(tokens.size());
   for (int32_t id = 0; id < size(); ++id) {
     const Token &token = (*this)[id];
-    ids.try_emplace(token.text, id);
+    if (token.kind != TokenKind::control && token.kind != TokenKind::unknown)
+      ids.try_emplace(token.text, id);
     const int byte = spelledByte(token.text);
     if (byte < 0)
       continue;

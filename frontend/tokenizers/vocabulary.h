@@ -38,7 +38,7 @@ public:
   int32_t size() const { return static_cast<int32_t>(tokens.size()); }
   const Token &operator[](int32_t id) const { return tokens[static_cast<size_t>(id)]; }
 
-  /// The token of that spelling, of any kind, or `none`. Of twins, the first.
+  /// The token of that spelling, marks apart, or `none`. Of twins, the first.
   int32_t find(std::string_view text) const;
 
   /// The tokens of the 256 bytes, `none` where there is none: those of kind byte, or of that

@@ -136,7 +136,7 @@ TEST(SentencePiece, RefusesFieldsOutOfRange) {
   const std::string small = unknown + std::string("\x12\0\x1a\0", 4);
   EXPECT_EQ(sentencePieceError(small), "opened");
   EXPECT_THAT(sentencePieceError(unknown),
-              HasSubstr("is cut short: it has 1 pieces, but no trainer_spec"));
+              HasSubstr("is cut short: it has 1 piece, but no trainer_spec"));
   EXPECT_THAT(sentencePieceError(small + std::string("\x12\x02\x18\x04", 4)),
               HasSubstr("trainer_spec.model_type is 4 (characters), expected 1 (unigram) or 2"));
   EXPECT_THAT(sentencePieceError(small + std::string("\x12\x03\xc8\x02\x07", 5)),

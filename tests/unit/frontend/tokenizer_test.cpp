@@ -407,7 +407,7 @@ TEST(OpenTokenizer, NamesOtherKindsOfFiles) {
   };
   EXPECT_EQ(errorOf(tokenizerFile(marksAndBytes(), 6)), "opened");
   EXPECT_THAT(errorOf(""), HasSubstr("tok: is an empty file"));
-  EXPECT_THAT(errorOf("{\"model\": {}}"), HasSubstr("is a JSON file"));
+  EXPECT_THAT(errorOf("{\"model\": {}}"), HasSubstr("model.vocab is missing"));
   EXPECT_THAT(errorOf("GGUF\x03"), HasSubstr("tok: "));
   EXPECT_THAT(errorOf("some words"), HasSubstr("is a text file"));
   EXPECT_THAT(errorOf(tokenizerFile(marksAndBytes(), 6).substr(0, 1000)), HasSubstr("cut short"));

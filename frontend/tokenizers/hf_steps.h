@@ -1,0 +1,28 @@
+// The steps that tokenizer.json describes.
+#pragma once
+
+#include "frontend/tokenizers/json_fields.h"
+#include "frontend/tokenizers/text_steps.h"
+
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// Appends the steps of `value` (null: none), which stands at `path`. What is wrong or not known is
+/// added to `errors`.
+void readNormalizer(JsonErrors &errors, const JsonValue &value, const std::string &path,
+                    std::vector<Normalizer> &steps);
+void readPreTokenizer(JsonErrors &errors, const JsonValue &value, const std::string &path,
+                      std::vector<PreTokenizer> &steps);
+
+/// What a token adds to a text.
+struct Decoding {
+  std::vector<std::function<std::string(const std::string &)>> steps;
+  bool dropsFirstSpace = false;
+  bool fused = false; ///< what follows would look at the whole text
+};
+void readDecoder(JsonErrors &errors, const JsonValue &value, const std::string &path,
+                 Decoding &decoding);
+
+} // namespace heddle
