@@ -102,6 +102,14 @@ Result<Sampler> Sampler::create(const SamplerOptions &options) {
   if (!(options.topP > 0 && options.topP <= 1))
     return usageError(
         fmt::format("top-p is {}, expected a number above 0 and at most 1", options.topP));
+  if (options.topK < 0)
+    return usageError(fmt::format("top-k is {}, expected a number from 0", options.topK));
+  if (!(options.minP >= 0 && options.minP < 1))
+    return usageError(
+        fmt::format("min-p is {}, expected a number from 0 and below 1", options.minP));
+  if (!(options.repetitionPenalty > 0) || std::isinf(options.repetitionPenalty))
+    return usageError(fmt::format("repetition penalty is {}, expected a finite number above 0",
+                                  options.repetitionPenalty));
   return Sampler(options);
 }
 
@@ -126,27 +134,46 @@ int32_t Sampler::drawFrom(std::span<const int32_t> tokens, double total) {
   return tokens.back(); // unreachable: target < total, the same sum
 }
 
-int32_t Sampler::drawFromNucleus(double total) {
-  // The likelier token first, then the lower id; only as many are sorted as the nucleus takes.
+/// Keeps the likeliest candidates, in that order: at most `count`, and no more than it takes to
+/// reach the weight `wanted`. Answers with their weight. The likelier token comes first, then the
+/// lower id; only as many are sorted as are kept.
+double Sampler::keepTop(size_t count, double wanted) {
   const auto comesLater = [&](int32_t a, int32_t b) {
     const double weightA = weights[static_cast<size_t>(a)],
                  weightB = weights[static_cast<size_t>(b)];
     return weightA != weightB ? weightA < weightB : a > b;
   };
   std::ranges::make_heap(candidates, comesLater);
-  const double wanted = options.topP * total;
   double sum = 0;
-  auto nucleus = candidates.end(); // popping moves the chosen to the back, last chosen first
-  while (nucleus != candidates.begin() && !(sum >= wanted)) {
-    std::pop_heap(candidates.begin(), nucleus, comesLater);
-    --nucleus;
-    sum += weights[static_cast<size_t>(*nucleus)];
+  auto kept = candidates.end(); // popping moves the chosen to the back, last chosen first
+  for (; count > 0 && kept != candidates.begin() && !(sum >= wanted); --count) {
+    std::pop_heap(candidates.begin(), kept, comesLater);
+    --kept;
+    sum += weights[static_cast<size_t>(*kept)];
   }
-  std::reverse(nucleus, candidates.end());
-  return drawFrom({nucleus, candidates.end()}, sum);
+  candidates.erase(candidates.begin(), kept);
+  std::ranges::reverse(candidates);
+  return sum;
 }
 
-Result<int32_t> Sampler::sample(std::span<const float> logits) {
+std::span<const float> Sampler::penalized(std::span<const float> logits,
+                                          std::span<const int32_t> before) {
+  if (options.repetitionPenalty == 1 || before.empty())
+    return logits;
+  adjusted.assign(logits.begin(), logits.end());
+  const auto penalty = static_cast<float>(options.repetitionPenalty);
+  for (const int32_t token : before) {
+    const auto index = static_cast<size_t>(token);
+    if (token < 0 || index >= logits.size())
+      continue;
+    // From the logit as it was: a token that stands there twice is not punished twice.
+    adjusted[index] = logits[index] > 0 ? logits[index] / penalty : logits[index] * penalty;
+  }
+  return adjusted;
+}
+
+Result<int32_t> Sampler::sample(std::span<const float> given, std::span<const int32_t> before) {
+  const std::span<const float> logits = penalized(given, before);
   const auto best = bestToken(logits);
   if (!best || options.temperature == 0)
     return best;
@@ -160,7 +187,20 @@ Result<int32_t> Sampler::sample(std::span<const float> logits) {
     if (weights[i] > 0)
       candidates.push_back(static_cast<int32_t>(i));
   }
-  return options.topP < 1 ? drawFromNucleus(total) : drawFrom(candidates, total);
+  constexpr double everything = std::numeric_limits<double>::infinity();
+  if (options.topK > 0 && static_cast<size_t>(options.topK) < candidates.size())
+    total = keepTop(static_cast<size_t>(options.topK), everything);
+  if (options.topP < 1)
+    total = keepTop(candidates.size(), options.topP * total);
+  if (options.minP > 0) {
+    std::erase_if(candidates, [&](int32_t token) {
+      return weights[static_cast<size_t>(token)] < options.minP; // the likeliest weighs 1
+    });
+    total = 0;
+    for (const int32_t token : candidates)
+      total += weights[static_cast<size_t>(token)];
+  }
+  return drawFrom(candidates, total);
 }
 
 } // namespace heddle

@@ -251,16 +251,19 @@ Result<Generated> Session::generate(std::span<const int32_t> prompt, const Gener
     return usageError("generate: the model keeps no cache");
   if (options.tokens < 0)
     return usageError("tokens: needs 0 or more, found " + std::to_string(options.tokens));
+  if (!options.stop.empty())
+    return usageError("stop: tokens alone have no text; generateText looks for these");
   auto sampler = Sampler::create(options.sampling);
   if (!sampler)
     return sampler.error();
+  std::vector<int32_t> before(prompt.begin(), prompt.end());
   Prompt next{options.slot, prompt};
   auto logits = state->feed({&next, 1}, LogitsOf::last);
   if (!logits)
     return logits.error();
   Generated generated;
   while (int64_t(generated.ids.size()) < options.tokens) {
-    auto token = sampler->sample(logits->row(0));
+    auto token = sampler->sample(logits->row(0), before);
     if (!token)
       return token.error();
     if (std::ranges::find(options.endTokens, *token) != options.endTokens.end()) {
@@ -268,6 +271,7 @@ Result<Generated> Session::generate(std::span<const int32_t> prompt, const Gener
       return generated;
     }
     generated.ids.push_back(*token);
+    before.push_back(*token);
     if (onToken && !onToken(*token)) {
       generated.ending = Ending::stopped;
       return generated;

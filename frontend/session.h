@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct GenerateOptions {
   int64_t tokens = 256; ///< new tokens at most
   SamplerOptions sampling = {};
   std::vector<int32_t> endTokens = {}; ///< ids that end a text; they are not given out
+  std::vector<std::string> stop = {};  ///< texts that end a text; for `generateText`
   int64_t slot = 0;
 };
 
@@ -55,6 +57,7 @@ struct GenerateOptions {
 enum class Ending {
   tokens,   ///< as many as asked for
   endToken, ///< the model ended the text
+  stopText, ///< one of the texts that were to end it
   context,  ///< the sequence is as long as the session's context
   stopped,  ///< the callback said so
 };
@@ -93,7 +96,8 @@ public:
 
   /// Adds `prompt`, then draws tokens one by one. `onToken` gets each new one as it is drawn and
   /// returns whether to go on. A prompt longer than the context is an error; at the end of the
-  /// context generation ends.
+  /// context generation ends. The repetition penalty counts the tokens of `prompt` and the new
+  /// ones. Errors (usage): `options.stop` is not empty, since tokens alone have no text.
   Result<Generated> generate(std::span<const int32_t> prompt, const GenerateOptions &options,
                              const std::function<bool(int32_t)> &onToken = {});
 

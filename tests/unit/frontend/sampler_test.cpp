@@ -136,5 +136,58 @@ TEST(Sampler, ExtremeValuesStayNumbers) {
     EXPECT_NEAR(share, 1 / 3.0, 0.02);
 }
 
+TEST(Sampler, TopKKeepsSoManyLikeliest) {
+  const std::vector<float> logits = {0, 3, 1, 3, 2};
+  const auto share = shares({.temperature = 1, .topK = 3}, logits);
+  EXPECT_EQ(share[0] + share[2], 0);
+  const double total = 2 * std::exp(3.0) + std::exp(2.0);
+  EXPECT_NEAR(share[1], std::exp(3.0) / total, 0.015);
+  EXPECT_NEAR(share[3], std::exp(3.0) / total, 0.015);
+  EXPECT_NEAR(share[4], std::exp(2.0) / total, 0.015);
+  for (const int32_t token : draw({.temperature = 1, .topK = 1}, logits, 20))
+    EXPECT_EQ(token, 1); // of equals, the lower id
+}
+
+TEST(Sampler, TopPCountsWhatTopKKept) {
+  // Of all, the two likeliest have 0.5 and 0.25; of those two, the first has two thirds.
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.25f), std::log(0.125f),
+                                     std::log(0.125f)};
+  for (const int32_t token : draw({.temperature = 1, .topK = 2, .topP = 0.6}, logits, 50))
+    EXPECT_EQ(token, 0);
+  const auto share = shares({.temperature = 1, .topP = 0.6}, logits);
+  EXPECT_GT(share[1], 0.2);
+}
+
+TEST(Sampler, MinPKeepsAShareOfTheLikeliest) {
+  const std::vector<float> logits = {std::log(0.8f), std::log(0.1f), std::log(0.07f),
+                                     std::log(0.03f)};
+  const auto share = shares({.temperature = 1, .minP = 0.08}, logits);
+  EXPECT_NEAR(share[0], 0.8 / 0.97, 0.015);
+  EXPECT_GT(share[2], 0);
+  EXPECT_EQ(share[3], 0);
+}
+
+TEST(Sampler, PenalizesWhatWasThere) {
+  Sampler sampler = make({.temperature = 0, .repetitionPenalty = 2});
+  const std::vector<float> logits = {3, 2, -1, -1.5f};
+  const std::vector<int32_t> none, first = {0}, twice = {0, 0, 0, 99, -1}, all = {0, 1, 2};
+  EXPECT_EQ(*sampler.sample(logits, none), 0);
+  EXPECT_EQ(*sampler.sample(logits, first), 1);
+  EXPECT_EQ(*sampler.sample(logits, twice), 1); // once, not three times: 1.5 against 2
+  EXPECT_EQ(*sampler.sample(logits, all), 0);   // 1.5, 1, -2, -1.5
+}
+
+TEST(Sampler, RefusesOptionsOutsideTheirRanges) {
+  const auto error = [](const SamplerOptions &options) {
+    const auto sampler = Sampler::create(options);
+    return sampler ? "made" : sampler.error().message;
+  };
+  EXPECT_THAT(error({.topK = -1}), HasSubstr("top-k is -1"));
+  EXPECT_THAT(error({.minP = 1}), HasSubstr("min-p is 1"));
+  EXPECT_THAT(error({.minP = nan}), HasSubstr("min-p is nan"));
+  EXPECT_THAT(error({.repetitionPenalty = 0}), HasSubstr("repetition penalty is 0"));
+  EXPECT_THAT(error({.repetitionPenalty = nan}), HasSubstr("repetition penalty is nan"));
+}
+
 } // namespace
 } // namespace heddle
