@@ -129,6 +129,20 @@ Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options) {
       options);
 }
 
+Result<std::unique_ptr<Tokenizer>> tokenizerOf(const std::string &name) {
+  if (mayBeTokenizer(name))
+    return openTokenizer(name);
+  auto checkpoint = openCheckpoint(name);
+  if (!checkpoint)
+    return checkpoint.error();
+  auto found = findTokenizer(name, checkpoint->config.vocabulary);
+  if (!found)
+    return found.error();
+  if (!found->tokenizer)
+    return dataError(found->whyNone);
+  return std::move(found->tokenizer);
+}
+
 Result<FoundTokenizer> loadTokenizer(const LoadedModel &model, const std::string &path,
                                      int64_t words) {
   if (!path.empty()) {

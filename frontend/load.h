@@ -39,6 +39,10 @@ Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &option
 /// The same for a graph.
 Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options = {});
 
+/// The tokenizer of the model `name`, which need not be more than one: a tokenizer's own file, a
+/// GGUF file, a folder, or a checkpoint with a tokenizer beside it. Errors (data): there is none.
+Result<std::unique_ptr<Tokenizer>> tokenizerOf(const std::string &name);
+
 /// The tokenizer for a model of `words` words: the one at `path`, or, where that is empty, the one
 /// found beside its checkpoint. Null, with the reason in `whyNone`, where there is none. Errors:
 /// those of `openTokenizer` and `findTokenizer`.

@@ -30,6 +30,8 @@ static constexpr Verb verbs[] = {
     {"inspect", "MODEL", "what is in a model's files, and what heddle does with it", inspect},
     {"show", "MODEL", "print a model at any level from its graph to machine code", show},
     {"run", "MODEL", "generate text", run},
+    {"score", "MODEL", "how likely a model finds a text", score},
+    {"tokenize", "MODEL", "the token ids of a text", tokenize},
     {"explain", "MODEL", "what was fused, what that saves, what was not fused and why", explain},
     {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
     {"bench", "MODEL", "tokens per second, against what the machine can do", bench},

@@ -39,6 +39,8 @@ int reduce(const Invocation &invocation);
 int machine(const Invocation &invocation);
 int list(const Invocation &invocation);
 int demo(const Invocation &invocation);
+int score(const Invocation &invocation);
+int tokenize(const Invocation &invocation);
 
 /// Prints the error to standard error, a line for each of its lines, and gives its exit code.
 int fail(const Error &error);

@@ -4,8 +4,10 @@
 
 #include "fmt/format.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -153,6 +155,23 @@ Result<std::vector<int64_t>> readNumbers(std::string_view option, const std::str
       return numbers;
     at = next + 1;
   }
+}
+
+Result<std::string> readText(const std::string &path) {
+  std::FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!file)
+    return dataError(path + ": cannot be read: " + std::strerror(errno));
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
+    text.append(buffer, count);
+  bool failed = std::ferror(file) != 0;
+  int why = errno;
+  if (file != stdin)
+    std::fclose(file);
+  if (failed)
+    return dataError(path + ": cannot be read: " + std::strerror(why));
+  return text;
 }
 
 Status report(std::string_view text, const Json &result, const std::string &json) {

@@ -81,6 +81,9 @@ private:
 Result<std::vector<int64_t>> readNumbers(std::string_view option, const std::string &text,
                                          int64_t least, int64_t most);
 
+/// The contents of a file; "-" is standard input. Error (data).
+Result<std::string> readText(const std::string &path);
+
 /// Prints the report, or its JSON where `json` is "-"; writes the JSON to the file `json` names, if
 /// any.
 Status report(std::string_view text, const Json &result, const std::string &json);

@@ -1,15 +1,15 @@
 // heddle run: generates text.
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
+#include "frontend/generate.h"
+#include "frontend/tokenizers/chat.h"
 #include "frontend/tokenizers/utf8_stream.h"
 #include "runtime/text.h"
 
 #include "fmt/format.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <optional>
 
 namespace heddle::command {
@@ -22,41 +22,52 @@ struct RunOptions {
   std::string print = "text";
   int64_t tokens = 256;
   bool echo = false;
-  double temperature = 0.8, topP = 1;
-  uint64_t seed = 0;
+  SamplerOptions sampling;
+  std::vector<std::string> stop;
+  bool chat = false;
+  std::string system;
   int64_t context = 0;
   std::string tokenizer;
 };
 
-/// The result on standard output as it comes: text in whole characters, or ids with commas.
+/// The result on standard output as it comes: text in whole characters, or ids with commas. Looks
+/// for texts that end it.
 class Printer {
 public:
   /// Without a tokenizer ids are printed.
-  Printer(const Tokenizer *tokenizer, int32_t previous)
-      : tokenizer(tokenizer), previous(previous) {}
+  Printer(const Tokenizer *tokenizer, bool printsIds, int32_t previous,
+          std::vector<std::string> stop)
+      : tokenizer(tokenizer), printsIds(printsIds || !tokenizer), previous(previous),
+        stops(std::move(stop)) {}
 
-  bool add(int32_t id) {
+  /// Whether to go on. A stop text counts only where `isNew`.
+  bool add(int32_t id, bool isNew) {
+    if (printsIds && !put((first ? "" : ",") + std::to_string(id)))
+      return false;
     if (!tokenizer)
-      return put((first ? "" : ",") + std::to_string(id));
+      return true;
     auto piece = tokenizer->piece(previous, id);
     if (!piece) {
       status = piece.error();
       return false;
     }
     previous = id;
-    return put(characters.push(*piece));
+    const std::string text = characters.push(*piece);
+    return putText(isNew ? stops.push(text) : text) && !stops.found();
   }
 
   /// Ends the text; with a line where a person or a list of ids needs one.
   Status end() {
     if (status)
-      put(characters.flush());
-    if (status && (!tokenizer || stdoutIsTerminal()))
+      putText(stops.push(characters.flush()) + stops.flush());
+    if (status && (printsIds || stdoutIsTerminal()))
       put("\n");
     return status;
   }
 
 private:
+  bool putText(const std::string &text) { return printsIds || put(text); }
+
   bool put(const std::string &text) {
     first = false;
     if (!text.empty())
@@ -65,13 +76,29 @@ private:
   }
 
   const Tokenizer *tokenizer;
+  bool printsIds;
   int32_t previous;
   Utf8Stream characters;
+  StopTexts stops;
   bool first = true;
   Status status;
 };
 
 } // namespace
+
+static void addSamplingOptions(Parser &parser, SamplerOptions &sampling) {
+  parser.addNumber("--temperature", sampling.temperature, 0, 1e6,
+                   "0: always the likeliest token; higher is more varied (0.8)", "T");
+  parser.addNumber("--top-k", sampling.topK, 0, 1 << 30,
+                   "choose among so many likeliest tokens; 0: all (0)", "K");
+  parser.addNumber("--top-p", sampling.topP, 1e-9, 1,
+                   "choose among the likeliest tokens of this joint probability (1)", "P");
+  parser.addNumber("--min-p", sampling.minP, 0, 0.999999,
+                   "choose among tokens with this share of the likeliest's probability (0)", "P");
+  parser.addNumber("--repetition-penalty", sampling.repetitionPenalty, 1e-3, 1e3,
+                   "above 1: tokens that were there before become less likely (1)", "X");
+  parser.addNumber("--seed", sampling.seed, 0, UINT64_MAX, "of the choice among tokens (0)");
+}
 
 static void addRunOptions(Parser &parser, RunOptions &options) {
   CLI::App &app = parser.app();
@@ -88,32 +115,33 @@ static void addRunOptions(Parser &parser, RunOptions &options) {
       ->check(CLI::IsMember({"text", "ids"}));
   parser.addNumber("--tokens", options.tokens, 0, 1 << 30, "new tokens, the prompt apart (256)");
   app.add_flag("--echo", options.echo, "print the prompt first");
-  parser.addNumber("--temperature", options.temperature, 0, 1e6,
-                   "0: always the likeliest token; higher is more varied (0.8)", "T");
-  parser.addNumber("--top-p", options.topP, 1e-9, 1,
-                   "choose among the likeliest tokens of this joint probability (1)", "P");
-  parser.addNumber("--seed", options.seed, 0, UINT64_MAX, "of the choice among tokens (0)");
+  addSamplingOptions(parser, options.sampling);
+  app.add_option("--stop", options.stop, "a text that ends the result; may be given several times")
+      ->type_name("TEXT")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  auto *chat =
+      app.add_flag("--chat", options.chat, "the prompt is said to the model by its chat template");
+  chat->excludes(ids);
+  app.add_option("--system", options.system, "with --chat: what the model is told beforehand")
+      ->type_name("TEXT")
+      ->needs(chat);
   parser.addNumber("--context", options.context, 1, 1 << 30,
                    "positions of the sequence; the model's own by default");
   app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
       ->type_name("FILE");
 }
 
-static Result<std::string> readText(const std::string &path) {
-  std::FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (!file)
-    return dataError(path + ": cannot be read: " + std::strerror(errno));
-  std::string text;
-  char buffer[1 << 16];
-  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
-    text.append(buffer, count);
-  bool failed = std::ferror(file) != 0;
-  int why = errno;
-  if (file != stdin)
-    std::fclose(file);
-  if (failed)
-    return dataError(path + ": cannot be read: " + std::strerror(why));
-  return text;
+/// The ids of a conversation that begins with the prompt. Its template writes all marks itself.
+static Result<std::vector<int32_t>>
+conversationIds(const RunOptions &options, const Tokenizer &tokenizer, const std::string &prompt) {
+  std::vector<ChatMessage> messages;
+  if (!options.system.empty())
+    messages.push_back({"system", options.system});
+  messages.push_back({"user", prompt});
+  auto text = writeConversation(tokenizer, messages);
+  if (!text)
+    return text.error();
+  return tokenizer.encode(*text, false);
 }
 
 /// The ids the model is given: those of the prompt after the mark that begins a text, or as listed.
@@ -135,6 +163,10 @@ static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const T
       return read.error();
     text = std::move(*read);
   }
+  if (options.chat && !tokenizer)
+    return dataError("a conversation needs a tokenizer: " + whyNone);
+  if (options.chat)
+    return conversationIds(options, *tokenizer, text);
   if (tokenizer) {
     // Where there is nothing else to begin with, the mark is used that some models do without.
     const bool withBos =
@@ -182,13 +214,10 @@ static void report(const Generated &generated, const Session &session, double se
 
 static int generate(Session &session, const RunOptions &options, std::span<const int32_t> prompt,
                     const Tokenizer *tokenizer, std::span<const int64_t> modelEnds, bool quiet) {
-  const Tokenizer *printing = options.print == "ids" ? nullptr : tokenizer;
   size_t echoed = options.echo ? 0 : prompt.size();
-  int32_t before = echoed > 0 ? prompt[echoed - 1] : tokenizer ? tokenizer->bos() : 0;
-  Printer printer(printing, before);
-  GenerateOptions generation{
-      .tokens = options.tokens,
-      .sampling = {.temperature = options.temperature, .topP = options.topP, .seed = options.seed}};
+  int32_t before = echoed > 0 ? prompt[echoed - 1] : TextMarks::none;
+  Printer printer(tokenizer, options.print == "ids", before, options.stop);
+  GenerateOptions generation{.tokens = options.tokens, .sampling = options.sampling};
   if (tokenizer) { // ids are all shown, the last one too
     generation.endTokens = tokenizer->marks().ends;
     for (const int64_t id : modelEnds) // one outside the vocabulary never comes
@@ -197,11 +226,11 @@ static int generate(Session &session, const RunOptions &options, std::span<const
   }
   bool printed = true;
   for (size_t i = echoed; printed && i < prompt.size(); ++i)
-    printed = printer.add(prompt[i]);
+    printed = printer.add(prompt[i], false);
   auto begin = std::chrono::steady_clock::now();
-  auto generated =
-      printed ? session.generate(prompt, generation, [&](int32_t id) { return printer.add(id); })
-              : Result<Generated>(Generated{});
+  auto generated = printed ? session.generate(prompt, generation,
+                                              [&](int32_t id) { return printer.add(id, true); })
+                           : Result<Generated>(Generated{});
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   Status ended = printer.end();
   if (!ended)
@@ -231,6 +260,8 @@ int run(const Invocation &invocation) {
   auto tokenizer = loadTokenizer(*model, options.tokenizer, info->words);
   if (!tokenizer)
     return fail(tokenizer.error());
+  if (!options.stop.empty() && !tokenizer->tokenizer)
+    return fail(dataError("--stop needs a tokenizer: " + tokenizer->whyNone));
   bool quiet = parser.common.quiet;
   if (model->checkpoint && !tokenizer->tokenizer && !quiet)
     note("prints ids: " + tokenizer->whyNone);

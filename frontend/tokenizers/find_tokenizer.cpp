@@ -95,7 +95,19 @@ Result<FoundTokenizer> opened(const std::string &path, int64_t vocabularySize) {
 
 Result<FoundTokenizer> findTokenizer(const std::string &checkpointPath, int64_t vocabularySize) {
   std::error_code ignored;
-  if (fs::is_directory(checkpointPath, ignored) || holdsTokenizer(checkpointPath))
+  if (fs::is_directory(checkpointPath, ignored)) {
+    const fs::path folder(checkpointPath);
+    if (fs::exists(folder / "tokenizer.json", ignored) ||
+        fs::exists(folder / "tokenizer.model", ignored))
+      return opened(checkpointPath, vocabularySize);
+    return FoundTokenizer{
+        .tokenizer = nullptr,
+        .path = "",
+        .whyNone = fmt::format("no tokenizer.json and no tokenizer.model lies in {}; name one with "
+                               "--tokenizer",
+                               checkpointPath)};
+  }
+  if (holdsTokenizer(checkpointPath))
     return opened(checkpointPath, vocabularySize);
   const Candidates candidates = lookAt(filesBeside(checkpointPath), vocabularySize);
   for (const std::vector<std::string> &fitting : candidates.fitting) {

@@ -1,0 +1,103 @@
+// heddle score: how likely a model finds a text.
+#include "frontend/cli/options.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/generate.h"
+#include "runtime/text.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle::command {
+
+namespace {
+
+Json describe(const TextScore &score, int64_t context) {
+  std::vector<Json> ids, likelihoods;
+  for (const int32_t id : score.ids)
+    ids.emplace_back(id);
+  for (const double value : score.logLikelihoods)
+    likelihoods.push_back(std::isnan(value) ? Json::null() : Json(value));
+  return Json::object({{"tokens", static_cast<int64_t>(score.ids.size())},
+                       {"scored", score.scored},
+                       {"windows", score.windows},
+                       {"context", context},
+                       {"log_likelihood", score.sum},
+                       {"log_likelihood_per_token", score.sum / static_cast<double>(score.scored)},
+                       {"perplexity", score.perplexity()},
+                       {"ids", Json::array(ids)},
+                       {"log_likelihoods", Json::array(likelihoods)}});
+}
+
+std::string table(const TextScore &score, int64_t context) {
+  std::string text =
+      fmt::format("tokens          {}\nscored          {}\n", score.ids.size(), score.scored);
+  if (score.windows > 1)
+    text += fmt::format("windows         {} of {} positions\n", score.windows, context);
+  return text +
+         fmt::format("log-likelihood  {:.6g}\nper token       {:.6f}\nperplexity      {:.6g}\n",
+                     score.sum, score.sum / static_cast<double>(score.scored), score.perplexity());
+}
+
+} // namespace
+
+int score(const Invocation &invocation) {
+  Parser parser(invocation, "Scores a text: the logarithm of its likelihood, and its perplexity.");
+  parser.addModel();
+  std::string file, tokenizerPath, json;
+  int64_t context = 0;
+  CLI::App &app = parser.app();
+  app.add_option("FILE", file, "the text (- is standard input)")->required();
+  parser.addNumber("--context", context, 1, 1 << 30,
+                   "positions of a window; a longer text is scored window by window");
+  app.add_option("--tokenizer", tokenizerPath, "the tokenizer; found beside the checkpoint")
+      ->type_name("FILE");
+  parser.addJson(json);
+  if (auto code = parser.parse())
+    return *code;
+
+  auto model = parser.load(context);
+  if (!model)
+    return fail(model.error());
+  auto text = readText(file);
+  if (!text)
+    return fail(text.error());
+  CompileOptions compiling = parser.common.compileOptions();
+  auto info = inspect(model->source, compiling);
+  if (!info)
+    return fail(info.error());
+  auto tokenizer = loadTokenizer(*model, tokenizerPath, info->words);
+  if (!tokenizer)
+    return fail(tokenizer.error());
+  if (!tokenizer->tokenizer)
+    return fail(dataError("a text needs a tokenizer: " + tokenizer->whyNone));
+  const TextMarks &marks = tokenizer->tokenizer->marks();
+  auto ids = tokenizer->tokenizer->encode(*text, false);
+  if (!ids)
+    return fail(ids.error());
+  const int32_t bos = marks.addsBos ? marks.bos : TextMarks::none;
+  const int64_t count = std::ssize(*ids);
+  if (count + (bos != TextMarks::none) < 2)
+    return fail(dataError(fmt::format("{}: has {}, expected one that another stands before", file,
+                                      counted(count, "token"))));
+  if (context == 0)
+    context = info->context ? std::min(info->context, count + 1) : count + 1;
+
+  ProgressLine progress(!parser.common.quiet);
+  progress.follow(compiling);
+  auto compiled = compile(model->source, compiling, model->weights);
+  progress.clear();
+  if (!compiled)
+    return fail(compiled.error());
+  auto session = compiled->session({.context = context, .threads = parser.common.threads});
+  if (!session)
+    return fail(session.error());
+  auto result = scoreTokens(*session, std::move(*ids), bos);
+  if (!result)
+    return fail(result.error());
+  Status printed = report(table(*result, context), describe(*result, context), json);
+  return printed ? exitOk : fail(printed.error());
+}
+
+} // namespace heddle::command

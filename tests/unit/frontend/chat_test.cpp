@@ -1,0 +1,145 @@
+// Chat templates. The expected texts are what Jinja 3.1 makes of the same templates.
+#include "frontend/generate.h"
+#include "frontend/tokenizers/chat.h"
+
+#include <gmock/gmock.h>
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string write(std::string_view chatTemplate, const std::vector<ChatMessage> &messages) {
+  const auto text = writeConversation(chatTemplate, "<s>", "</s>", messages);
+  return text ? *text : "error: " + text.error().message;
+}
+
+const std::vector<ChatMessage> conversation = {
+    {"system", "Be brief."}, {"user", " Hi "}, {"assistant", "Hello"}, {"user", "Bye"}};
+
+TEST(Chat, WritesMarksAroundEachMessage) {
+  EXPECT_EQ(write(R"({% for message in messages %}
+{{ '<|im_start|>' + message['role'] + '\n' + message.content | trim + '<|im_end|>\n' }}
+{%- endfor %}
+{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %})",
+                  conversation),
+            "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+            "<|im_start|>assistant\nHello<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n"
+            "<|im_start|>assistant\n");
+}
+
+TEST(Chat, PutsTheSystemMessageIntoTheFirstOfTheUser) {
+  EXPECT_EQ(write(R"({%- if messages[0].role == 'system' -%}
+  {%- set system = messages[0]['content'] -%}
+  {%- set messages = messages[1:] -%}
+{%- endif -%}
+{%- for m in messages -%}
+  {%- if (m.role == 'user') != (loop.index0 % 2 == 0) -%}
+    {{- raise_exception('roles must alternate') -}}
+  {%- endif -%}
+  {%- if m.role == 'user' -%}
+    {{- bos_token ~ '[INST] ' ~ ('<<' ~ system ~ '>> ' if loop.first and system is defined)
+        ~ m.content.strip() ~ ' [/INST]' -}}
+  {%- else -%}
+    {{- ' ' + m.content + ' ' + eos_token -}}
+  {%- endif -%}
+{%- endfor -%})",
+                  conversation),
+            "<s>[INST] <<Be brief.>> Hi [/INST] Hello </s><s>[INST] Bye [/INST]");
+}
+
+TEST(Chat, KnowsWhatTheTemplatesOfModelsUse) {
+  const auto shows = [](std::string_view body) { return write(body, conversation); };
+  EXPECT_EQ(shows("{% set ns = namespace(last=0) %}{% for m in messages[::-1] %}"
+                  "{% if m.role == 'user' and not ns.last %}"
+                  "{% set ns.last = (messages|length - 1) - loop.index0 %}{% endif %}"
+                  "{% endfor %}{{ ns.last }}"),
+            "3");
+  EXPECT_EQ(shows("{{ '<think>a</think>\\n b'.split('</think>')[-1].lstrip('\\n') }}"), " b");
+  EXPECT_EQ(shows("{{ {'b': 1, 'a': [true, none, 2.5, 'x']} | tojson }}"),
+            R"({"b": 1, "a": [true, null, 2.5, "x"]})");
+  EXPECT_EQ(shows("{{ messages | map(attribute='role') | join('/') }}"),
+            "system/user/assistant/user");
+  EXPECT_EQ(shows("{{ messages | selectattr('role', 'equalto', 'user') | list | length }}"), "2");
+  EXPECT_EQ(shows("{% for k, v in {'x': 1, 'y': 2}.items() if v > 1 %}{{ k }}{{ v }}{% endfor %}"),
+            "y2");
+  EXPECT_EQ(shows("{{ x.y if x is defined else 'none' }} {{ messages[9] is defined }}"),
+            "none False");
+  EXPECT_EQ(
+      shows("{{ -7 // 2 }} {{ -7 % 3 }} {{ 1 + 2 * 3 }} {{ 'a' in 'cat' }} {{ 3 not in [1] }}"),
+      "-4 2 7 True True");
+  EXPECT_EQ(shows("{% set x %}a{{ 1 }}{% endset %}{{ x | upper }}{# unseen #}"), "A1");
+  EXPECT_EQ(
+      shows("{% for i in range(9) %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}"),
+      "012");
+  EXPECT_EQ(shows("{{ 'caf\u00e9'[::-1] }}{{ 'x' if false }}{{ (1, 2) | last }}"), "\u00e9fac2");
+}
+
+TEST(Chat, TrimsAsTheTemplatesExpect) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("a\n  {% if true %}\n  b\n  {% endif %}\nc\n"), "a\n  b\nc");
+  EXPECT_EQ(shows("a  {{- ' x ' -}}  \n b"), "a x b");
+  EXPECT_EQ(shows("a\n  {%+ if true %}b{% endif %}"), "a\n  b");
+  EXPECT_EQ(shows("{{ '}}' }}{{ {'a': {'b': 1}}['a']['b'] }}"), "}}1");
+}
+
+TEST(Chat, NamesWhatItDoesNotKnow) {
+  const auto wrong = [](std::string_view body) { return write(body, conversation); };
+  EXPECT_THAT(wrong("{% macro f() %}{% endmacro %}"),
+              AllOf(HasSubstr("offset"), HasSubstr("the statement 'macro' is not known here")));
+  EXPECT_THAT(wrong("{{ 'a' | wordwrap(3) }}"),
+              HasSubstr("the filter 'wordwrap' is not known here for string"));
+  EXPECT_THAT(wrong("{{ 'a'.zfill(3) }}"), HasSubstr("the method 'zfill' is not known here"));
+  EXPECT_THAT(wrong("{{ 1 is prime }}"), HasSubstr("the test 'prime' is not known here"));
+  EXPECT_THAT(wrong("{{ lipsum(3) }}"), HasSubstr("the function 'lipsum' is not known here"));
+  EXPECT_THAT(wrong("{{ 1 + 'a' }}"), HasSubstr("the operator '+' is not known for number"));
+  EXPECT_THAT(wrong("{{ nothing.at.all }}"), HasSubstr("something undefined"));
+  EXPECT_THAT(wrong("{{ raise_exception('no system') }}"),
+              HasSubstr("refuses the conversation: no system"));
+  EXPECT_THAT(wrong("{% if x %}"), HasSubstr("expected 'endif', found the end of the template"));
+  EXPECT_THAT(wrong("{% endfor %}"), HasSubstr("'endfor' ends nothing"));
+  EXPECT_THAT(wrong("{{ 1"), HasSubstr("a tag does not end: expected '}}'"));
+  EXPECT_THAT(wrong("{{ 1 2 }}"), HasSubstr("expected the end of the tag, found '2 '"));
+  EXPECT_THAT(wrong("{{ 'a }}"), HasSubstr("a tag does not end"));
+  EXPECT_THAT(wrong("{{ messages }}"), HasSubstr("a list is put out as text"));
+}
+
+TEST(Chat, EndsWhateverTheTemplateIs) {
+  EXPECT_THAT(write(std::string(100000, '(').insert(0, "{{ ") + " }}", {}),
+              HasSubstr("nested too deep"));
+  std::string deep;
+  for (int i = 0; i < 1000; ++i)
+    deep += "{% if true %}";
+  EXPECT_THAT(write(deep, {}), HasSubstr("nested too deep"));
+  EXPECT_THAT(write("{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}"
+                    "{% endfor %}",
+                    {}),
+              HasSubstr("a million steps"));
+}
+
+TEST(StopTexts, EndATextAlsoAcrossPieces) {
+  StopTexts stops({"END", "###"});
+  EXPECT_EQ(stops.push("abE"), "ab");
+  EXPECT_EQ(stops.push("N"), "");
+  EXPECT_EQ(stops.push("x#"), "ENx");
+  EXPECT_FALSE(stops.found());
+  EXPECT_EQ(stops.push("#yEN"), "##y");
+  EXPECT_EQ(stops.push("D#more"), "");
+  EXPECT_TRUE(stops.found());
+  EXPECT_EQ(stops.push("more"), "");
+  EXPECT_EQ(stops.flush(), "");
+}
+
+TEST(StopTexts, GiveOutWhatWasKeptAtTheEnd) {
+  StopTexts stops({"\n\n"});
+  EXPECT_EQ(stops.push("a\n"), "a");
+  EXPECT_EQ(stops.flush(), "\n");
+  StopTexts none({});
+  EXPECT_EQ(none.push("a\n"), "a\n");
+  StopTexts first({"cd", "bcd"});
+  EXPECT_EQ(first.push("abcd"), "a");
+}
+
+} // namespace
+} // namespace heddle
