@@ -130,6 +130,11 @@ Value Emit::loadMasked(Value memref, ValueRange at, Value mask, int64_t width) {
   return vector::MaskedLoadOp::create(b, loc, type, memref, at, mask, zero);
 }
 void Emit::storeMasked(Value vector, Value memref, ValueRange at, Value mask) {
+  // Of a store of one lane that narrows, LLVM 22 makes a scalar store of the wide element, over the
+  // neighbour.
+  auto lanesMask = mask.getDefiningOp<vector::CreateMaskOp>();
+  if (lanesMask && isConstantIntValue(lanesMask.getOperand(0), 1))
+    return store(vector::ExtractOp::create(b, loc, vector, 0), memref, at);
   vector::MaskedStoreOp::create(b, loc, memref, at, mask, vector);
 }
 Value Emit::mask(Value count, int64_t width) {
