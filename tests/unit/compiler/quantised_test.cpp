@@ -47,9 +47,9 @@ protected:
     std::span<const int32_t> rest(ids);
     std::vector<float> last;
     for (size_t piece : pieces) {
-      auto values = session.prefill(rest.first(piece));
-      EXPECT_TRUE(values) << values.error().message;
-      last.assign(values->begin(), values->end());
+      auto logits = session.prefill(rest.first(piece));
+      EXPECT_TRUE(logits) << logits.error().message;
+      last.assign(logits->values.begin(), logits->values.end());
       rest = rest.subspan(piece);
     }
     return last;
