@@ -118,7 +118,9 @@ struct Plan : impl::PlanBase<Plan> {
     llvm::DenseMap<Value, unsigned> lastUse;
     unsigned now = 0;
     for (Operation &op : body) {
-      now += !op.hasAttr(joinedAttrName);
+      // Weights and views between kernels begin no phase.
+      now +=
+          isa<KernelOpInterface>(op) && !context.views.isView(&op) && !op.hasAttr(joinedAttrName);
       order[&op] = now;
       for (Value operand : op.getOperands())
         if (isa<RankedTensorType>(operand.getType()))
