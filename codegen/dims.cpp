@@ -60,6 +60,22 @@ Size DimAnalysis::context() const {
   llvm_unreachable("visiting a cache_append adds it");
 }
 
+Size DimAnalysis::sequences(uint32_t input) const {
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (dim.kind == DimKind::sequences && dim.input == input)
+      return dimSize(i);
+  llvm_unreachable("visiting an attention adds it");
+}
+
+bool DimAnalysis::mayLackKeys(AttentionOp attention) const {
+  if (!attention.getKeys())
+    return false;
+  if (!attention.getQueries())
+    return true;
+  Rows queries = rows(attention.getQueries());
+  return queries.keys || queries.argument != rows(attention.getKeys()).argument;
+}
+
 void DimAnalysis::visitArguments(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     uint32_t index = argument.getArgNumber();
@@ -304,6 +320,11 @@ LogicalResult DimAnalysis::visit(Operation *op) {
             return failure();
         if (failed(unify(op, key[rows], value[rows])))
           return failure();
+        if (attention.getKeys()) {
+          Rows described = this->rows(attention.getKeys());
+          if (!described.keys || mayLackKeys(attention))
+            dim(DimKind::sequences, described.argument);
+        }
         SmallVector<Size> scores(query);
         scores.back() = key[rows];
         if (failed(meet(op, attention.getExtras(), scores)) ||

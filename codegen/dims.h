@@ -35,6 +35,12 @@ public:
   /// Positions of a slot of the cache; of graphs that have one.
   Size context() const;
 
+  /// How many sequences argument `input` has; of arguments that describe the keys of an attention
+  /// by token rows, or that may have others than its queries.
+  Size sequences(uint32_t input) const;
+  /// Whether a query's sequence may be none of those that describe the keys of `attention`.
+  bool mayLackKeys(ir::AttentionOp attention) const;
+
   llvm::ArrayRef<runtime::Dim> table() const { return dims; }
 
 private:

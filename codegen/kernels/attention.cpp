@@ -38,6 +38,9 @@ constexpr int64_t rowsOfScratch = 32;
 /// Chains of sums that hide each other's latency: that of a multiplication, in cycles.
 constexpr int64_t chainsAtOnce = 4;
 
+/// What a plan may ask for: each row has its scores in every worker's scratch.
+constexpr int64_t mostQueryRows = 1024;
+
 int64_t keyHeadsOf(AttentionOp op) { return op.getKey().getType().getShape().end()[-3]; }
 int64_t groupOf(AttentionOp op) {
   return op.getQuery().getType().getShape().end()[-3] / keyHeadsOf(op);
@@ -136,11 +139,12 @@ private:
     } else {
       keys = kernel.flat({Ref::temporary, 0}, keyElement);
       values = kernel.flat({Ref::temporary, 1}, valueElement);
-      capacity = kernel.size(scoreStride());
+      capacity = kernel.size(packedCapacity(op, context));
     }
     if (op.getQueries()) {
       rowTable = kernel.flat({Ref::rows, indexOf(op.getQueries())}, e.i32());
-      sequenceTable = kernel.flat({Ref::sequences, indexOf(op.getQueries())}, e.i32());
+      if (!dims.rows(op.getQueries()).keys)
+        sequenceTable = kernel.flat({Ref::sequences, indexOf(op.getQueries())}, e.i32());
     }
     if (op.getKeys() && !append)
       keySequenceTable = kernel.flat({Ref::sequences, indexOf(op.getKeys())}, e.i32());
@@ -178,6 +182,11 @@ private:
       sequence = e.index(0);
       return body(first, last);
     }
+    if (!sequenceTable) // the rows of a key view, some of which are of no sequence
+      return e.loop(first, last, 1, [&](Value row) {
+        sequence = field(rowTable, row, 2, 0);
+        body(row, e.add(row, 1));
+      });
     Type index = e.b.getIndexType();
     auto loop = scf::WhileOp::create(e.b, e.loc, TypeRange{index}, ValueRange{first});
     OpBuilder::InsertionGuard guard(e.b);
@@ -195,55 +204,14 @@ private:
     scf::YieldOp::create(e.b, e.loc, ValueRange{end});
   }
 
-  /// The keys of the run's sequence: where they begin in the buffer, how many they are, the
-  /// position of the first.
-  void locateKeys() {
-    Value zero = e.index(0);
-    keyBase = zero;
-    keyPosition = zero;
-    slot = zero;
-    viewBase = zero;
-    if (append) {
-      slot = field(sequenceTable, sequence, 4, 3);
-      keyCount = e.add(field(sequenceTable, sequence, 4, 1), field(sequenceTable, sequence, 4, 2));
-      if (hasTensorMask() || !extras.empty())
-        viewBase = keyViewBase(sequenceTable);
-    } else if (op.getKeys() && dims.rows(op.getKeys()).keys) {
-      // The view of a cache: every key so far, each sequence in whole blocks.
-      keyBase = keyViewBase(keySequenceTable);
-      keyCount =
-          e.add(field(keySequenceTable, sequence, 4, 1), field(keySequenceTable, sequence, 4, 2));
-    } else if (op.getKeys()) {
-      keyBase = field(keySequenceTable, sequence, 4, 0);
-      keyCount = field(keySequenceTable, sequence, 4, 1);
-      keyPosition = field(keySequenceTable, sequence, 4, 2);
-    } else {
-      keyCount = kernel.size(keyRows());
-      // Keys without a description are of sequence 0 alone.
-      if (op.getMasked() && op.getQueries()) {
-        Value isFirst = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq, sequence, zero);
-        keyCount = arith::SelectOp::create(e.b, e.loc, isFirst, keyCount, zero);
-      }
-    }
-  }
-
-  /// Where the sequence's keys begin in the key view that tensors over keys are laid out for.
-  Value keyViewBase(Value table) {
-    return e.loop(
-        e.index(0), sequence, 1, ValueRange{e.index(0)}, [&](Value before, ValueRange sum) {
-          Value length = e.add(field(table, before, 4, 1), field(table, before, 4, 2));
-          return SmallVector<Value>{e.add(sum[0], e.mul(e.ceilDiv(length, block), block))};
-        })[0];
-  }
-
   /// The interval of keys that a query at `position` sees, in the coordinates of the buffer.
   std::pair<Value, Value> interval(Value position) {
-    Value low = e.index(0), high = keyCount;
-    Value own = e.sub(position, keyPosition); // the query's place among the keys
+    Value low = e.index(0), high = keysAt.count;
+    Value own = e.sub(position, keysAt.position); // the query's place among the keys
     if (op.getCausal()) {
       Value limit = e.add(own, 1);
       if (op.getPrefix())
-        limit = e.max(limit, e.sub(e.index(*op.getPrefix()), keyPosition));
+        limit = e.max(limit, e.sub(e.index(*op.getPrefix()), keysAt.position));
       high = e.max(e.index(0), e.min(high, limit));
     }
     auto endAt = [&](Value limit) { high = e.max(e.index(0), e.min(high, limit)); };
@@ -254,12 +222,12 @@ private:
     }
     if (op.getChunk()) {
       int64_t size = std::min<int64_t>(*op.getChunk(), std::numeric_limits<int32_t>::max());
-      Value first = e.sub(e.sub(position, e.rem(position, size)), keyPosition);
+      Value first = e.sub(e.sub(position, e.rem(position, size)), keysAt.position);
       low = e.max(low, first);
       endAt(e.add(first, size));
     }
     low = e.min(low, high);
-    return {e.add(keyBase, low), e.add(keyBase, high)};
+    return {e.add(keysAt.base, low), e.add(keysAt.base, high)};
   }
 
   Value positionOf(Value row) { return op.getQueries() ? field(rowTable, row, 2, 1) : row; }
@@ -281,13 +249,14 @@ private:
       e.store(e.toInt(low), intervals, {row, e.index(0)});
       e.store(e.toInt(high), intervals, {row, e.index(1)});
     };
-    Value none = e.add(keyBase, keyCount);
+    Value none = e.add(keysAt.base, keysAt.count);
     Value zero = e.index(0);
     SmallVector<Value> run =
-        e.loop(begin, end, 1, {none, keyBase, zero}, [&](Value token, ValueRange outer) {
+        e.loop(begin, end, 1, {none, keysAt.base, zero}, [&](Value token, ValueRange outer) {
           auto [low, high] = interval(positionOf(token));
           Value wanted = e.load(querySegments, {token});
-          auto [first, last, found] = emitFindSegment(e, keySegments, viewBase, low, high, wanted);
+          auto [first, last, found] =
+              emitFindSegment(e, keySegments, keysAt.toView, low, high, wanted);
           store(token, first, last);
           // Where there is none, `first` is the largest number and `last` is 0.
           Value holes = e.sub(e.max(zero, e.sub(last, first)), found);
@@ -304,7 +273,8 @@ private:
   }
 
   void emitRun(Value begin, Value end) {
-    locateKeys();
+    bool overKeys = hasTensorMask() || !extras.empty();
+    keysAt = locateKeys(op, kernel, sequence, sequenceTable, keySequenceTable, overKeys);
     runBegin = begin;
     Value count = e.mul(e.sub(end, begin), group), lowest, highest;
     if (querySegments) {
@@ -392,7 +362,7 @@ private:
   /// Elements before those of the present head, in its slot or batch, given the width of a
   /// position.
   Value headBase(int64_t width) {
-    Value before = e.add(e.mul(slot, keyHeadsOf(op)), e.add(batchHeads, head));
+    Value before = e.add(e.mul(keysAt.slot, keyHeadsOf(op)), e.add(batchHeads, head));
     return e.mul(e.mul(before, capacity), width);
   }
 
@@ -428,7 +398,7 @@ private:
         Value own = e.add(row, i);
         Value column = e.add(e.mul(at, block), j * block);
         SmallVector<Value> elements = {sums[i * columns + j]};
-        Value viewColumn = e.add(viewBase, e.add(firstKey, column));
+        Value viewColumn = e.add(keysAt.toView, e.add(firstKey, column));
         SmallVector<Value> place = placeOf(own, viewColumn);
         Value inView = extras.empty() && !hasTensorMask() ? Value() : insideView(viewColumn);
         for (Value extra : extras)
@@ -621,7 +591,7 @@ private:
   /// that they have no place for.
   Value isShown(Value row, Value key) {
     Value shown;
-    Value inView = e.min(e.add(viewBase, key), e.sub(kernel.size(keyRows()), e.index(1)));
+    Value inView = e.min(e.add(keysAt.toView, key), e.sub(kernel.size(keyRows()), e.index(1)));
     auto require = [&](arith::CmpIPredicate how, Value a, Value b) {
       Value holds = arith::CmpIOp::create(e.b, e.loc, how, a, b);
       shown = shown ? Value(arith::AndIOp::create(e.b, e.loc, shown, holds)) : holds;
@@ -664,7 +634,8 @@ private:
   SmallVector<Value> batch;
   Value hasHoles;   // whether a segment of the run has other keys between its own
   Value batchHeads; // key heads of the batches before
-  Value firstHead, sequence, slot, runBegin, keyBase, keyCount, keyPosition, viewBase;
+  Value firstHead, sequence, runBegin;
+  KeyPlace keysAt;
   Value firstKey, lastKey; // the blocks that some row of the run sees, in the buffer's coordinates
   // The present head.
   Value head, scratchBegin;
@@ -697,8 +668,8 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
     auto rows = plan ? plan.getAs<IntegerAttr>("query_rows") : IntegerAttr();
     auto heads = plan ? plan.getAs<IntegerAttr>("key_heads") : IntegerAttr();
-    if (!rows || rows.getInt() < 1)
-      return op->emitOpError("has no plan with query_rows");
+    if (!rows || rows.getInt() < 1 || rows.getInt() > mostQueryRows)
+      return op->emitOpError("needs a plan with query_rows of 1 to ") << mostQueryRows;
     int64_t all = keyHeadsOf(attention);
     if (!heads || heads.getInt() < 1 || heads.getInt() > chainsAtOnce || all % heads.getInt() != 0)
       return op->emitOpError("needs a plan with key_heads, at most ")

@@ -17,9 +17,87 @@ CacheAppendOp cacheOf(AttentionOp attention) {
   return inPlace ? append : CacheAppendOp();
 }
 
-/// Keys of `attention` rounded up to whole blocks, at most: one block more than there are keys.
-static Size capacityOf(AttentionOp attention, const PlanContext &context) {
-  return context.dims.sizes(attention.getKey()).end()[-2] + constantSize(runtime::keyBlock);
+bool packsBySequence(AttentionOp attention, const PlanContext &context) {
+  return attention.getKeys() && !cacheOf(attention) && !context.dims.rows(attention.getKeys()).keys;
+}
+
+/// The packed keys, blocks that are not full counted whole.
+static Size packedRows(AttentionOp attention, const PlanContext &context) {
+  Size rows = context.dims.sizes(attention.getKey()).end()[-2];
+  if (!packsBySequence(attention, context))
+    return rows;
+  Size sequences = context.dims.sequences(context.dims.rows(attention.getKeys()).argument);
+  return rows + sequences * constantSize(runtime::keyBlock);
+}
+
+Size packedCapacity(AttentionOp attention, const PlanContext &context) {
+  return packedRows(attention, context) + constantSize(runtime::keyBlock);
+}
+
+static Value fieldOf(Emit &e, Value table, Value sequence, int64_t which) {
+  return e.toIndex(e.load(table, {e.add(e.mul(sequence, 4), which)}));
+}
+
+/// Keys before those of `sequence` where each sequence has whole blocks: of its positions so far,
+/// as in the key view of a cache, or of its rows.
+static Value keysBefore(Emit &e, Value table, Value sequence, bool soFar) {
+  return e.loop(e.index(0), sequence, 1, ValueRange{e.index(0)}, [&](Value before, ValueRange sum) {
+    Value length = fieldOf(e, table, before, 1);
+    if (soFar)
+      length = e.add(length, fieldOf(e, table, before, 2));
+    Value blocks = e.ceilDiv(length, runtime::keyBlock);
+    return SmallVector<Value>{e.add(sum[0], e.mul(blocks, runtime::keyBlock))};
+  })[0];
+}
+
+/// In tensors that a batch describes; its sequences need not be those of the queries.
+static KeyPlace locateDescribed(AttentionOp attention, KernelBuilder &kernel, Value sequence,
+                                Value table) {
+  Emit &e = kernel.emit;
+  const DimAnalysis &dims = kernel.context.dims;
+  DimAnalysis::Rows rows = dims.rows(attention.getKeys());
+  Value zero = e.index(0);
+  auto locate = [&]() -> SmallVector<Value> {
+    Value length = fieldOf(e, table, sequence, 1), position = fieldOf(e, table, sequence, 2);
+    Value base = keysBefore(e, table, sequence, rows.keys);
+    if (rows.keys) // the view of a cache has every key so far
+      return {base, e.add(length, position), zero, zero};
+    return {base, length, position, e.sub(fieldOf(e, table, sequence, 0), base)};
+  };
+  SmallVector<Value> found;
+  if (dims.mayLackKeys(attention)) {
+    Value count = kernel.size(dims.sequences(rows.argument));
+    Value known = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, sequence, count);
+    Value times = arith::SelectOp::create(e.b, e.loc, known, e.index(1), zero);
+    found = e.loop(zero, times, 1, {zero, zero, zero, zero},
+                   [&](Value, ValueRange) { return locate(); });
+  } else {
+    found = locate();
+  }
+  return {zero, found[0], found[1], found[2], found[3]};
+}
+
+KeyPlace locateKeys(AttentionOp attention, KernelBuilder &kernel, Value sequence, Value queryTable,
+                    Value keyTable, bool overKeys) {
+  Emit &e = kernel.emit;
+  Value zero = e.index(0);
+  KeyPlace place{zero, zero, zero, zero, zero};
+  if (cacheOf(attention)) {
+    place.slot = fieldOf(e, queryTable, sequence, 3);
+    place.count = e.add(fieldOf(e, queryTable, sequence, 1), fieldOf(e, queryTable, sequence, 2));
+    if (overKeys)
+      place.toView = keysBefore(e, queryTable, sequence, true);
+    return place;
+  }
+  if (attention.getKeys())
+    return locateDescribed(attention, kernel, sequence, keyTable);
+  place.count = kernel.size(kernel.context.dims.sizes(attention.getKey()).end()[-2]);
+  // Keys without a description are of sequence 0 alone.
+  if (attention.getMasked() && attention.getQueries()) {
+    Value isFirst = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq, sequence, zero);
+    place.count = arith::SelectOp::create(e.b, e.loc, isFirst, place.count, zero);
+  }
+  return place;
 }
 
 SmallVector<Size> packedKeysAndValues(AttentionOp attention, const PlanContext &context) {
@@ -29,10 +107,35 @@ SmallVector<Size> packedKeysAndValues(AttentionOp attention, const PlanContext &
     // An odd width is padded.
     int64_t width = type.getShape().back() + type.getShape().back() % 2;
     Size heads = elementCount(context.dims.sizes(tensor).drop_back(2));
-    bytes.push_back(capacityOf(attention, context) * heads *
+    bytes.push_back(packedCapacity(attention, context) * heads *
                     constantSize(width * storedBytes(type.getElementType())));
   }
   return bytes;
+}
+
+namespace {
+/// Where a block of the packed keys comes from: its first row and how many there are.
+struct BlockSource {
+  Value row, count;
+};
+} // namespace
+
+/// Where the block from `first` on comes from in a batch whose `Sequence` records are `table`.
+static BlockSource findBlock(Emit &e, Value table, Value sequences, Value first) {
+  Value zero = e.index(0);
+  SmallVector<Value> found =
+      e.loop(zero, sequences, 1, {zero, zero, zero}, [&](Value sequence, ValueRange before) {
+        Value start = fieldOf(e, table, sequence, 0), length = fieldOf(e, table, sequence, 1);
+        Value extent = e.mul(e.ceilDiv(length, runtime::keyBlock), runtime::keyBlock);
+        Value offset = e.sub(first, before[0]);
+        Value inside = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, offset, extent);
+        auto choose = [&](Value a, Value b) -> Value {
+          return arith::SelectOp::create(e.b, e.loc, inside, a, b);
+        };
+        return SmallVector<Value>{e.add(before[0], extent), choose(e.add(start, offset), before[1]),
+                                  choose(e.sub(length, offset), before[2])};
+      });
+  return {found[1], found[2]};
 }
 
 void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
@@ -45,7 +148,16 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
   ArrayRef<Size> sizes = context.dims.sizes(attention.getKey());
   ArrayRef<Size> heads = sizes.drop_back(2); // of all batches
   Size rows = sizes.end()[-2];
-  Size capacity = capacityOf(attention, context);
+  Size capacity = packedCapacity(attention, context);
+  Value table, sequences;
+  if (packsBySequence(attention, context)) {
+    Value described = attention.getKeys();
+    unsigned index = 3;
+    while (attention->getOperand(index) != described)
+      ++index;
+    table = kernel.flat({Ref::sequences, index}, e.i32());
+    sequences = kernel.size(context.dims.sequences(context.dims.rows(described).argument));
+  }
   int64_t steps = llvm::divideCeil(keyType.getShape().back(), group);
 
   // Index [head][step][..][group]: elements of a group are neighbours.
@@ -57,17 +169,19 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
   Launch launch;
   for (const Size &size : heads)
     launch.grid.push_back({size, 1});
-  launch.grid.push_back({rows, runtime::keyBlock});
+  launch.grid.push_back({packedRows(attention, context), runtime::keyBlock});
   Value limit = kernel.size(rows);
   kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
     Value head = e.index(0), first = e.mul(tile.back(), runtime::keyBlock);
     for (auto [index, size] : llvm::zip(tile, heads))
       head = e.add(e.mul(head, kernel.size(size)), index);
+    BlockSource source =
+        table ? findBlock(e, table, sequences, first) : BlockSource{first, e.sub(limit, first)};
     // One position of the block after the other; those past the end are zeros.
     e.loop(e.index(0), e.index(runtime::keyBlock), 1, [&](Value inBlock) {
       Value position = e.add(first, inBlock);
-      Value inside = e.less(position, limit);
-      Value readable = arith::SelectOp::create(e.b, e.loc, inside, position, e.index(0));
+      Value inside = e.less(inBlock, source.count);
+      Value readable = e.add(source.row, inBlock);
       auto copy = [&](Value from, Value to, int64_t width, auto indexOf) {
         Type element = cast<MemRefType>(from.getType()).getElementType();
         Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(element));

@@ -86,6 +86,59 @@ std::string tensorText(const Variant &v, bool described) {
          k + ", " + val + types + ") -> " + o + region() + "return %o : " + o + "\n}\n";
 }
 
+/// Attention over the tensors of another batch, rounded to `element`: as of a decoder to its
+/// encoder.
+std::string crossText(const Variant &v, const std::string &element) {
+  std::string q = tensorType(v.heads, v.width), k = tensorType(v.keyHeads, v.width),
+              val = tensorType(v.keyHeads, v.valueWidth), o = tensorType(v.heads, v.valueWidth);
+  std::string keys = tensorType(v.keyHeads, v.width, element.c_str());
+  std::string values = tensorType(v.keyHeads, v.valueWidth, element.c_str());
+  std::string text = "func.func @forward(%q: " + q + ", %ids: tensor<?xi32>, " +
+                     "%rows: !heddle.sequences, %k: " + k + ", %v: " + val +
+                     ", %others: tensor<?xi32>, %keyRows: !heddle.sequences) -> " + o + " {\n";
+  std::string from = "%k", fromValues = "%v";
+  if (element != "f32") {
+    text += "%kr = heddle.cast %k to bf16 : (" + k + ") -> " + keys +
+            "\n%vr = heddle.cast %v to bf16 : (" + val + ") -> " + values + "\n";
+    from = "%kr";
+    fromValues = "%vr";
+  }
+  return text + "%o = heddle.attention %q, " + from + ", " + fromValues +
+         " queries(%rows) keys(%keyRows) " + attributes(v) + " : (" + q + ", " + keys + ", " +
+         values + ", !heddle.sequences, !heddle.sequences) -> " + o + region() +
+         "return %o : " + o + "\n}\n";
+}
+
+using Sequences = std::vector<runtime::Sequence>;
+
+int32_t rowsOf(const Sequences &sequences) {
+  int32_t rows = 0;
+  for (const runtime::Sequence &sequence : sequences)
+    rows += sequence.length;
+  return rows;
+}
+
+/// Rows [from, from + count) of a tensor `[heads, rows, width]`.
+Tensor64 rowsFrom(const Tensor64 &tensor, int64_t from, int64_t count) {
+  Tensor64 part({tensor.dim(0), count, tensor.dim(2)});
+  for (int64_t head = 0; head < tensor.dim(0); ++head)
+    for (int64_t i = 0; i < count * tensor.dim(2); ++i)
+      part.data[head * count * tensor.dim(2) + i] =
+          tensor.data[(head * tensor.dim(1) + from) * tensor.dim(2) + i];
+  return part;
+}
+
+Call crossCall(const Variant &v, const Sequences &queries, const Sequences &keys, unsigned seed) {
+  int32_t rows = rowsOf(queries), others = rowsOf(keys);
+  return {randomTensor({v.heads, rows, v.width}, seed),
+          Tensor64(Shape{rows}),
+          Batch{queries, {}},
+          randomTensor({v.keyHeads, others, v.width}, seed + 1),
+          randomTensor({v.keyHeads, others, v.valueWidth}, seed + 2),
+          Tensor64(Shape{others}),
+          Batch{keys, {}}};
+}
+
 /// The arguments of a call whose rows belong to `sequences`.
 Call callOf(const Variant &v, std::vector<runtime::Sequence> sequences, unsigned seed) {
   int32_t rows = 0;
@@ -149,6 +202,56 @@ TEST_P(Attention, ReadsTensors) {
     }
 }
 
+TEST_P(Attention, ReadsTheTensorsOfAnotherBatch) {
+  const Sequences queries = {{0, 5, 0, 0}, {5, 9, 3, 1}, {14, 18, 0, 2}};
+  // As many sequences, fewer, none, more, and some that are empty.
+  const std::vector<Sequences> others = {
+      {{0, 7, 0, 0}, {7, 0, 0, 1}, {7, 21, 3, 2}},
+      {{0, 20, 0, 0}},
+      {},
+      {{0, 3, 0, 0}, {3, 17, 0, 1}, {20, 2, 1, 2}, {22, 40, 0, 3}}};
+  for (const Variant &v : variants())
+    for (const Sequences &keys : others) {
+      SCOPED_TRACE(v.name + " " + std::to_string(keys.size()) + " sequences of keys");
+      Model model{.text = crossText(v, "f32")};
+      std::vector<Call> calls = {crossCall(v, queries, keys, 31)};
+      auto found = runNative(model, calls, GetParam());
+      auto expected = interpret(model, calls);
+      ASSERT_TRUE(bool(found)) << found.error().message;
+      ASSERT_TRUE(bool(expected)) << expected.error().message;
+      expectSame(*found, *expected, 3e-6);
+      for (const runtime::Sequence &sequence :
+           Sequences(queries.begin() + std::min<size_t>(keys.size(), 3), queries.end()))
+        for (double value : rowsFrom((*found)[0][0], sequence.start, sequence.length).data)
+          EXPECT_EQ(value, 0);
+    }
+}
+
+TEST_P(Attention, NeighboursInABatchOfTensorsChangeNothing) {
+  Variant v{"", "causal", 4, 2, 8, 20};
+  const Sequences queries = {{0, 5, 0, 0}, {5, 31, 0, 1}, {36, 20, 0, 2}};
+  const Sequences keys = {{0, 3, 0, 0}, {3, 38, 0, 1}, {41, 19, 0, 2}};
+  for (const char *element : {"f32", "bf16"}) {
+    Model model{.text = crossText(v, element)};
+    Call together = crossCall(v, queries, keys, 41);
+    auto batch = runNative(model, {together}, GetParam());
+    ASSERT_TRUE(bool(batch)) << batch.error().message;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      Call alone = crossCall(v, {{0, queries[i].length, 0, 0}}, {{0, keys[i].length, 0, 0}}, 41);
+      for (size_t tensor : {0, 3, 4}) {
+        const runtime::Sequence &sequence = tensor == 0 ? queries[i] : keys[i];
+        alone[tensor] =
+            rowsFrom(std::get<Tensor64>(together[tensor]), sequence.start, sequence.length);
+      }
+      auto single = runNative(model, {alone}, GetParam());
+      ASSERT_TRUE(bool(single)) << single.error().message;
+      EXPECT_EQ((*single)[0][0].data,
+                rowsFrom((*batch)[0][0], queries[i].start, queries[i].length).data)
+          << element << " sequence " << i;
+    }
+  }
+}
+
 TEST_P(Attention, HiddenKeysDoNotLeak) {
   Variant v{"", "causal, window = 4 : i64", 2, 1, 8, 8};
   for (const char *element : {"f32", "bf16"}) {
@@ -184,15 +287,8 @@ TEST_P(Attention, PiecesGiveTheSameBits) {
     Call whole = callOf(v, {{0, 40, 0, 0}}, 7);
     auto slice = [&](int32_t from, int32_t count) {
       Call piece = whole;
-      for (size_t tensor = 0; tensor < 3; ++tensor) {
-        const auto &source = std::get<Tensor64>(whole[tensor]);
-        Tensor64 part({source.dim(0), count, source.dim(2)});
-        for (int64_t head = 0; head < source.dim(0); ++head)
-          for (int64_t i = 0; i < count * source.dim(2); ++i)
-            part.data[head * count * source.dim(2) + i] =
-                source.data[(head * 40 + from) * source.dim(2) + i];
-        piece[tensor] = part;
-      }
+      for (size_t tensor = 0; tensor < 3; ++tensor)
+        piece[tensor] = rowsFrom(std::get<Tensor64>(whole[tensor]), from, count);
       piece[3] = Tensor64(Shape{count});
       piece[4] = Batch{{{0, count, from, 0}}, {}};
       return piece;
