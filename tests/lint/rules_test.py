@@ -3,6 +3,7 @@
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import rules
 
@@ -22,6 +23,10 @@ GOOD = {
 
 
 class RulesTest(unittest.TestCase):
+    def setUp(self):
+        # The exceptions are those of the real tree.
+        self.enterContext(unittest.mock.patch.object(rules, "LONG_FILES", {}))
+
     def findings(self, rule, files):
         with tempfile.TemporaryDirectory() as root:
             for path, text in files.items():
@@ -61,6 +66,9 @@ class RulesTest(unittest.TestCase):
     def test_file_length(self):
         self.expect(rules.file_length, {"ir/a.cpp": "\n" * 601}, "ir/a.cpp:600")
         self.expect(rules.file_length, {"ir/a.cpp": "\n" * 600})
+        rules.LONG_FILES["ir/a.cpp"] = "a list"
+        self.expect(rules.file_length, {"ir/a.cpp": "\n" * 601})
+        self.expect(rules.file_length, {"ir/a.cpp": "\n" * 600}, "ir/a.cpp:1")
 
     def test_top_level(self):
         self.expect(rules.top_level, {"notes.md": "", "lib/a.cpp": ""}, "lib:1", "notes.md:1")

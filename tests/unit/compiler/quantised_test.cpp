@@ -64,7 +64,9 @@ TEST_P(QuantisedModel, IsNearItsBlocksInDoubles) {
   ASSERT_TRUE(expected) << expected.error().message;
   Difference error = difference(logits({.dtype = type()}, 2, {60}), *expected);
   RecordProperty("rms", std::to_string(error.rms));
-  EXPECT_LT(error.rms, 3e-2);
+  // The K formats share a scale among 256 activations: codegen/README.md, Decisions.
+  bool shared = GetParam().find("_k") != std::string_view::npos;
+  EXPECT_LT(error.rms, shared ? 4e-2 : 3e-2);
 }
 
 TEST_P(QuantisedModel, SameBitsHoweverTheWorkIsCut) {

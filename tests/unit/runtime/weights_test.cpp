@@ -281,7 +281,7 @@ TEST(WeightStore, ErrorsNameTheParameter) {
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().message, "parameter w is there twice");
   EXPECT_NE(bindError(store, use("ids", {6}, ElementType::f32, Layout::panels), ErrorKind::internal)
-                .find("cannot be packed"),
+                .find("cannot be laid out so"),
             std::string::npos);
   store.setOrigin("some.bin");
   EXPECT_EQ(bindError(store, use("w", {3, 2})),
