@@ -170,7 +170,7 @@ TEST(InterpreterRun, ChecksDimensionsThatTypesLeaveOpen) {
 }
 
 TEST(InterpreterRun, ChecksDimensionsOfFusedOperations) {
-  std::string open = "tensor<?x?xf32>", heads = "tensor<1x?x?xf32>";
+  std::string open = "tensor<?x?xf32>", heads = "tensor<1x?x2xf32>";
   Model gated = {forward("%x: " + open + ", %g: " + open + ", %u: " + open, open,
                          "%y = heddle.gated_linear %x, %g, %u : (" + open + ", " + open + ", " +
                              open + ") -> " + open +
@@ -184,8 +184,8 @@ TEST(InterpreterRun, ChecksDimensionsOfFusedOperations) {
                                  " {\n^bb0(%s: f32):\nheddle.yield %s : f32\n}",
                              "%y")};
   EXPECT_EQ(
-      runError(attention, {Tensor64({1, 1, 2}), Tensor64({1, 3, 4}), Tensor64({1, 3, 4})}).message,
-      "attention: queries [1, 1, 2], keys [1, 3, 4] and values [1, 3, 4] do not meet");
+      runError(attention, {Tensor64({1, 1, 2}), Tensor64({1, 3, 2}), Tensor64({1, 4, 2})}).message,
+      "attention: queries [1, 1, 2], keys [1, 3, 2] and values [1, 4, 2] do not meet");
 }
 
 TEST(InterpreterRun, RefusesWhatItDoesNotKnow) {
