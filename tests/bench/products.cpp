@@ -1,5 +1,5 @@
-// Products alone: one linear as compiled for prefill and for decode, beside the limit that matters
-// (arithmetic for many rows, reading for few), measured in turn with it.
+// Products alone: one linear as compiled for prefill, beside the limit of arithmetic, measured in
+// turn with it.
 //
 //   bench_products --benchmark_filter='bf16/512'
 #include "codegen/compile.h"
@@ -77,7 +77,7 @@ std::string graphText(const Shape &shape) {
 
 /// A product with its code, its weight and the threads that run it.
 struct Product {
-  std::shared_ptr<codegen::NativeCode> code;
+  std::vector<std::shared_ptr<const codegen::NativeCode>> code;
   runtime::WeightStore weights;
   std::shared_ptr<runtime::ProgramSet> programs = std::make_shared<runtime::ProgramSet>();
   std::unique_ptr<runtime::Executor> executor;
@@ -110,7 +110,7 @@ Result<std::unique_ptr<Product>> makeProduct(const Shape &shape) {
   if (!compiled)
     return compiled.error();
   auto product = std::make_unique<Product>();
-  product->code = compiled->code;
+  product->code = {compiled->prefillCode, compiled->decodeCode};
   product->weights.makeUp(1);
   runtime::ThreadPool pool(shape.threads);
   auto bind = [&](runtime::Program program) -> Result<runtime::BoundProgram> {
@@ -143,11 +143,9 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The arithmetic limit of a type, or null.
-const runtime::ArithmeticLoop *peakLoop(const runtime::MachineLoops &loops,
-                                        const std::string &type) {
-  const runtime::ArithmeticLoop &loop = type == "bf16" && loops.bf16.run ? loops.bf16 : loops.f32;
-  return loop.run ? &loop : nullptr;
+/// The loop that measures the limit of arithmetic with weights of this type.
+runtime::ArithmeticLoop peakLoop(const runtime::MachineLoops &loops, const std::string &type) {
+  return type == "bf16" && loops.bf16.run ? loops.bf16 : loops.f32;
 }
 
 void runProduct(benchmark::State &state, const Shape &shape) {
@@ -170,13 +168,13 @@ void runProduct(benchmark::State &state, const Shape &shape) {
   runtime::MachineLoops loops = runtime::machineLoops(
       runtime::bestIsa().value_or(runtime::Isa::avx2), runtime::cpuFeatures());
   runtime::ThreadPool pool(shape.threads);
-  const runtime::ArithmeticLoop *peak = peakLoop(loops, shape.type);
+  runtime::ArithmeticLoop peak = peakLoop(loops, shape.type);
   double work = 2.0 * shape.products() * shape.rows * shape.columns * shape.depth;
-  int64_t rounds = int64_t(work / shape.threads / peak->operations) + 1;
+  int64_t rounds = int64_t(work / shape.threads / peak.operations) + 1;
   auto limit = [&] {
     pool.run(shape.threads, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i)
-        peak->run(rounds);
+        peak.run(rounds);
     });
   };
   // In a model every weight comes from memory: nothing of it is left in a cache from the last run.
@@ -190,7 +188,7 @@ void runProduct(benchmark::State &state, const Shape &shape) {
     double time = seconds(once);
     state.SetIterationTime(time);
     rates.push_back(work / time);
-    limits.push_back(double(rounds) * peak->operations * shape.threads / seconds(limit));
+    limits.push_back(double(rounds) * peak.operations * shape.threads / seconds(limit));
   }
   state.counters["GFLOPs"] = median(rates) / 1e9;
   state.counters["limit"] = median(limits) / 1e9;
