@@ -11,8 +11,8 @@
 
 namespace heddle {
 
-/// Walks over bytes of a file. Every read says whether there was enough left; a read that fails
-/// does not move.
+/// Walks over bytes of a file. Every read says whether there was enough left; a read of fixed
+/// size that fails does not move.
 class ByteReader {
 public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes(bytes) {}
@@ -39,6 +39,21 @@ public:
     const auto *start = reinterpret_cast<const char *>(bytes.data()) + position;
     position += count;
     return std::string_view(start, count);
+  }
+
+  /// The next variable-length number of a protocol buffer: seven bits a byte, the lowest first, a
+  /// high bit for more to come; at most `most` bytes. Nothing where it does not end.
+  std::optional<uint64_t> readVarint(int most) {
+    uint64_t value = 0;
+    for (int i = 0; i < most; ++i) {
+      const auto byte = read<uint8_t>();
+      if (!byte)
+        return std::nullopt;
+      value |= uint64_t{*byte & 0x7fu} << (7 * i);
+      if (*byte < 0x80)
+        return value;
+    }
+    return std::nullopt;
   }
 
 private:

@@ -27,29 +27,17 @@ bool isSafetensors(std::span<const std::byte> bytes) {
   return header && first && *first == "{" && *header < (uint64_t{1} << 40);
 }
 
-std::optional<uint64_t> readVarint(ByteReader &reader) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 35; shift += 7) {
-    const auto byte = reader.read<uint8_t>();
-    if (!byte)
-      return std::nullopt;
-    value |= uint64_t{*byte & 0x7fu} << shift;
-    if (*byte < 0x80)
-      return value;
-  }
-  return std::nullopt;
-}
-
 /// A protocol buffer whose first field holds a piece: its text, then its score, an f32.
 bool isSentencePiece(std::span<const std::byte> bytes) {
   ByteReader reader(bytes);
+  constexpr int lengthBytes = 5; // of a length in 32 bits
   constexpr uint8_t messageField = 0x0a, textField = 0x0a, scoreField = 0x15;
   if (reader.read<uint8_t>() != messageField)
     return false;
-  const auto message = readVarint(reader);
+  const auto message = reader.readVarint(lengthBytes);
   if (!message || reader.read<uint8_t>() != textField)
     return false;
-  const auto length = readVarint(reader);
+  const auto length = reader.readVarint(lengthBytes);
   return length && *length < *message && reader.text(*length) &&
          reader.read<uint8_t>() == scoreField;
 }

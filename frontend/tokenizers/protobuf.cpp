@@ -11,18 +11,7 @@ float ProtobufField::number32() const { return std::bit_cast<float>(static_cast<
 ProtobufReader::ProtobufReader(std::string_view message, size_t offset, const std::string &name)
     : reader(std::as_bytes(std::span(message.data(), message.size()))), base(offset), name(name) {}
 
-std::optional<uint64_t> ProtobufReader::varint() {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    const auto byte = reader.read<uint8_t>();
-    if (!byte)
-      return std::nullopt;
-    value |= uint64_t{*byte & 0x7fu} << shift;
-    if (*byte < 0x80)
-      return value;
-  }
-  return std::nullopt;
-}
+std::optional<uint64_t> ProtobufReader::varint() { return reader.readVarint(10); }
 
 Error ProtobufReader::broken(size_t at, std::string_view wrong) const {
   return dataError(
