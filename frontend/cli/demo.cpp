@@ -135,11 +135,7 @@ Status Demo::fuse() {
 }
 
 Status Demo::compileAndRun() {
-  ProgressLine progress(!common.quiet);
-  CompileOptions compiling = common.compileOptions();
-  progress.follow(compiling);
-  auto compiled = compile(model.source, compiling, model.weights);
-  progress.clear();
+  auto compiled = compileWithProgress(model, common.compileOptions(), !common.quiet);
   if (!compiled)
     return compiled.error();
   const ModelInfo &info = compiled->info();

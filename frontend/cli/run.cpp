@@ -273,10 +273,7 @@ int run(const Invocation &invocation) {
   if (Status fits = checkPrompt(prompt->size(), context); !fits)
     return fail(fits.error());
 
-  ProgressLine progress(!quiet);
-  progress.follow(compiling);
-  auto compiled = compile(model->source, compiling, model->weights);
-  progress.clear();
+  auto compiled = compileWithProgress(*model, compiling, !quiet);
   if (!compiled)
     return fail(compiled.error());
   auto session = compiled->session({.context = context, .threads = parser.common.threads});

@@ -84,10 +84,7 @@ int score(const Invocation &invocation) {
   if (context == 0)
     context = info->context ? std::min(info->context, count + 1) : count + 1;
 
-  ProgressLine progress(!parser.common.quiet);
-  progress.follow(compiling);
-  auto compiled = compile(model->source, compiling, model->weights);
-  progress.clear();
+  auto compiled = compileWithProgress(*model, compiling, !parser.common.quiet);
   if (!compiled)
     return fail(compiled.error());
   auto session = compiled->session({.context = context, .threads = parser.common.threads});

@@ -82,6 +82,12 @@ void ProgressLine::follow(CompileOptions &options) {
   };
 }
 
+Result<Model> compileWithProgress(const LoadedModel &model, CompileOptions options, bool wanted) {
+  ProgressLine progress(wanted);
+  progress.follow(options);
+  return compile(model.source, options, model.weights);
+}
+
 //===-- Interrupts
 //------------------------------------------------------------------------------===//
 

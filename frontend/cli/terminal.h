@@ -1,7 +1,7 @@
 // What depends on whether somebody watches: colour, progress, Ctrl-C.
 #pragma once
 
-#include "frontend/model.h"
+#include "frontend/load.h"
 
 #include <chrono>
 #include <cstdint>
@@ -40,6 +40,9 @@ private:
   bool drawn = false;
   std::chrono::steady_clock::time_point last;
 };
+
+/// Compiles a model, with a progress line if `wanted`. Errors as for `compile`.
+Result<Model> compileWithProgress(const LoadedModel &model, CompileOptions options, bool wanted);
 
 /// From now on Ctrl-C removes the temporary file being written, if any, wipes the progress line and
 /// ends the process with code 130.
