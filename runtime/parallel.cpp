@@ -73,10 +73,6 @@ private:
   int applied = 0;
 };
 
-} // namespace
-
-namespace {
-
 /// The tiles of a share that nobody has taken yet. Its owner takes them from the front, in the
 /// order they lie in memory; who has finished early takes from the back, so that both go on
 /// undisturbed.

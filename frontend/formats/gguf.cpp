@@ -70,6 +70,23 @@ size_t sizeOf(GgufType type) {
   return sizes[size_t(type)];
 }
 
+/// The elements of an array of numbers; nothing of any other value, or where one is not such.
+template <class T>
+static std::optional<std::vector<T>>
+loadArray(const GgufValue &array, std::optional<T> (*read)(GgufType, const std::byte *)) {
+  const size_t size = sizeOf(array.elementType);
+  if (array.type != GgufType::array || size == 0)
+    return std::nullopt;
+  std::vector<T> result;
+  for (uint64_t i = 0; i < array.count; ++i) {
+    const auto value = read(array.elementType, array.bytes.data() + i * size);
+    if (!value)
+      return std::nullopt;
+    result.push_back(*value);
+  }
+  return result;
+}
+
 std::optional<int64_t> GgufValue::integer() const { return loadInteger(type, bytes.data()); }
 
 std::optional<double> GgufValue::number() const { return loadNumber(type, bytes.data()); }
@@ -102,29 +119,11 @@ std::optional<std::vector<std::string_view>> GgufValue::texts() const {
 }
 
 std::optional<std::vector<int64_t>> GgufValue::integers() const {
-  if (type != GgufType::array || sizeOf(elementType) == 0)
-    return std::nullopt;
-  std::vector<int64_t> result;
-  for (uint64_t i = 0; i < count; ++i) {
-    const auto value = loadInteger(elementType, bytes.data() + i * sizeOf(elementType));
-    if (!value)
-      return std::nullopt;
-    result.push_back(*value);
-  }
-  return result;
+  return loadArray(*this, loadInteger);
 }
 
 std::optional<std::vector<double>> GgufValue::numbers() const {
-  if (type != GgufType::array || sizeOf(elementType) == 0)
-    return std::nullopt;
-  std::vector<double> result;
-  for (uint64_t i = 0; i < count; ++i) {
-    const auto value = loadNumber(elementType, bytes.data() + i * sizeOf(elementType));
-    if (!value)
-      return std::nullopt;
-    result.push_back(*value);
-  }
-  return result;
+  return loadArray(*this, loadNumber);
 }
 
 std::string GgufValue::str() const {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
 
 namespace heddle::jinja {
@@ -175,30 +176,18 @@ private:
     return left;
   }
 
-  ExpressionPtr sum() {
-    ExpressionPtr left = product();
-    while (!failure) {
-      std::string sign;
-      for (const char *candidate : {"+", "-", "~"})
-        if (sign.empty() && take(candidate))
-          sign = candidate;
-      if (sign.empty())
-        return left;
-      left = make(Kind::binary, sign, std::move(left), product());
-    }
-    return left;
-  }
+  ExpressionPtr sum() { return leftToRight({"+", "-", "~"}, &ExpressionParser::product); }
+  ExpressionPtr product() { return leftToRight({"//", "*", "/", "%"}, &ExpressionParser::unary); }
 
-  ExpressionPtr product() {
-    ExpressionPtr left = unary();
+  /// Operands joined by any of `signs`; of two with one beginning, the longer stands first.
+  ExpressionPtr leftToRight(std::initializer_list<const char *> signs,
+                            ExpressionPtr (ExpressionParser::*operand)()) {
+    ExpressionPtr left = (this->*operand)();
     while (!failure) {
-      std::string sign;
-      for (const char *candidate : {"//", "*", "/", "%"})
-        if (sign.empty() && take(candidate))
-          sign = candidate;
-      if (sign.empty())
+      const auto sign = std::ranges::find_if(signs, [&](const char *one) { return take(one); });
+      if (sign == signs.end())
         return left;
-      left = make(Kind::binary, sign, std::move(left), unary());
+      left = make(Kind::binary, *sign, std::move(left), (this->*operand)());
     }
     return left;
   }
