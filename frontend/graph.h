@@ -217,6 +217,10 @@ public:
   /// A weight outside all scopes; see Scope::weight.
   Value weight(std::string_view name, std::vector<int64_t> shape, Where where = Where::current());
 
+  /// The element type of the weight of this whole name, where it is one of those that
+  /// `GraphOptions::weights` speaks of: instead of what that says.
+  void setWeightType(std::string_view name, ElementType type);
+
   /// Opens a scope by its whole name.
   Scope scope(std::string_view name);
   /// Opens the scope `<name>.<index>`.

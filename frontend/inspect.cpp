@@ -3,6 +3,7 @@
 #include "frontend/formats/file_kind.h"
 #include "frontend/formats/gguf.h"
 #include "frontend/formats/safetensors.h"
+#include "runtime/weights.h"
 
 #include <fmt/format.h>
 
@@ -70,13 +71,19 @@ Facts modelFacts(const ModelConfig &config) {
   return facts;
 }
 
+/// Whether what the kernels read is another type than the file has.
+bool isUnpacked(const TensorInfo &tensor) {
+  if (tensor.storage == &f32Storage || tensor.storage == &bf16Storage)
+    return false;
+  return tensor.shape.size() == 1 || weightType(*tensor.storage) == runtime::ElementType::f32;
+}
+
 std::string useOf(const TensorInfo &tensor) {
-  const auto type = exactType(*tensor.storage);
   std::string use = tensor.name;
-  if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage)
+  if (isUnpacked(tensor))
     use += ", unpacked to f32";
-  else if (tensor.shape.size() > 1)
-    use += type == runtime::ElementType::bf16 ? ", as bf16" : ", as f32";
+  else if (const auto type = weightType(*tensor.storage); type && tensor.shape.size() > 1)
+    use += fmt::format(", as {}", runtime::typeName(*type));
   if (tensor.plus != 0)
     use += fmt::format(", plus {}", tensor.plus);
   return use;
@@ -101,7 +108,7 @@ void addModel(Inspection &result, const OpenOptions &options) {
     for (int64_t size : tensor.shape)
       count *= size;
     result.parameters += count;
-    if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage)
+    if (isUnpacked(tensor))
       result.unpackedBytes += count * 4;
   }
   if (result.tensors.empty()) // a format whose tensors have no description of their own

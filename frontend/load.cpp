@@ -30,26 +30,17 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
   return model;
 }
 
-/// bf16 where all the weights that follow a graph's element type are stored so: products, tables.
-static ElementType elementOf(const Checkpoint &checkpoint) {
-  for (const TensorInfo &tensor : checkpoint.tensors)
-    if (tensor.shape.size() > 1 && exactType(*tensor.storage) != ElementType::bf16)
-      return ElementType::f32;
-  return ElementType::bf16;
-}
-
 static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOptions &options) {
   auto checkpoint = openCheckpoint(path, options.opening);
   if (!checkpoint)
     return checkpoint.error();
-  ElementType type = elementOf(*checkpoint);
   const ModelConfig &config = checkpoint->config;
   if (const std::string remark =
           lengthDependence(config.rotary.scaling, config.context, options.context);
       !remark.empty())
     checkpoint->remarks.push_back(path + ": takes " + remark);
   LoadedModel model{.name = path,
-                    .source = graphOf(checkpoint->config, type, options.context),
+                    .source = graphOf(*checkpoint, options.context),
                     .weights = nullptr,
                     .checkpoint = std::nullopt};
   if (!options.weights.empty())

@@ -1,6 +1,8 @@
 // Weights from a seed or from a mapped checkpoint.
 #include "frontend/weights.h"
 
+#include "frontend/graph.h"
+
 namespace heddle {
 
 std::shared_ptr<runtime::WeightStore> randomWeights(uint64_t seed) {
@@ -29,18 +31,19 @@ private:
 
 runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorInfo &tensor) {
   const void *data = checkpoint.bytes(tensor).data();
-  runtime::MappedParam param{.type = exactType(*tensor.storage).value_or(runtime::ElementType::f32),
+  runtime::MappedParam param{.type = weightType(*tensor.storage).value_or(ElementType::f32),
                              .shape = tensor.shape,
                              .data = data,
                              .bytes = int64_t(tensor.bytes),
                              .file = true};
-  const bool asStored = tensor.storage == &f32Storage || tensor.storage == &bf16Storage;
-  if (!asStored || tensor.plus != 0)
-    param.source =
-        elementsOf(*tensor.storage, data, tensor.shape.empty() ? 1 : tensor.shape.back());
   if (tensor.plus != 0) {
-    param.source = std::make_shared<Raised>(std::move(param.source), tensor.plus);
-    param.type = runtime::ElementType::f32;
+    auto stored = elementsOf(*tensor.storage, data, tensor.shape.back());
+    param.source = std::make_shared<Raised>(std::move(stored), tensor.plus);
+    param.type = ElementType::f32;
+  } else if (const runtime::BlockFormat *format = codecOf(*tensor.storage)) {
+    param.blocks = format;
+  } else if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage) {
+    param.source = elementsOf(*tensor.storage, data, tensor.shape.back());
   }
   return param;
 }

@@ -69,9 +69,9 @@ private:
 /// A matrix that lies in memory in blocks.
 class MappedBlocks final : public BlockSource, public ElementSource {
 public:
-  MappedBlocks(const MappedParam &param)
-      : format(*param.blocks), width(param.shape.back()), rowBytes(format.rowBytes(width)),
-        data(static_cast<const std::byte *>(param.data)) {}
+  MappedBlocks(const BlockFormat &format, const void *data, int64_t width)
+      : format(format), width(width), rowBytes(format.rowBytes(width)),
+        data(static_cast<const std::byte *>(data)) {}
   void row(int64_t index, void *out) const override {
     std::memcpy(out, data + index * rowBytes, static_cast<size_t>(rowBytes));
   }
@@ -196,6 +196,17 @@ std::string_view typeName(ElementType type) {
   }
 }
 
+std::shared_ptr<const ElementSource> elementsAt(ElementType type, const void *data) {
+  if (type == ElementType::bf16)
+    return std::make_shared<MappedBf16>(data);
+  return std::make_shared<MappedF32>(data);
+}
+
+std::shared_ptr<const ElementSource> blocksAt(const BlockFormat &format, const void *data,
+                                              int64_t width) {
+  return std::make_shared<MappedBlocks>(format, data, width);
+}
+
 Status WeightStore::add(std::string name, MappedParam param) {
   auto [place, isNew] = mapped.try_emplace(std::move(name), std::move(param));
   if (!isNew)
@@ -226,13 +237,11 @@ WeightStore::source(const std::string &name, ElementType type,
                                    describe(*param), describe(type, shape)));
     round = round && (param->blocks || param->type != ElementType::bf16);
     if (param->blocks) {
-      source = std::make_shared<MappedBlocks>(*param);
+      source = blocksAt(*param->blocks, param->data, shape.back());
     } else if (param->source) {
       source = param->source;
-    } else if (param->type == ElementType::bf16) {
-      source = std::make_shared<MappedBf16>(param->data);
     } else {
-      source = std::make_shared<MappedF32>(param->data);
+      source = elementsAt(param->type, param->data);
     }
   } else if (madeUpSeed) {
     auto place = spreads.find(name);
@@ -254,7 +263,7 @@ WeightStore::blockSource(const std::string &name, const BlockFormat &format,
                          std::shared_ptr<const ElementSource> values) const {
   const MappedParam *param = find(name);
   if (param && param->blocks == &format)
-    return std::make_shared<MappedBlocks>(*param);
+    return std::make_shared<MappedBlocks>(format, param->data, shape.back());
   return std::make_shared<Quantised>(std::move(values), format, shape.back());
 }
 

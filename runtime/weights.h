@@ -23,6 +23,13 @@ namespace heddle::runtime {
 /// "f32", "bf16", "q8_0" and so on.
 std::string_view typeName(ElementType type);
 
+/// Reads f32 or bf16 values at `data`, at any address.
+std::shared_ptr<const ElementSource> elementsAt(ElementType type, const void *data);
+
+/// Reads the values of a matrix at `data` whose rows, `width` values each, are in blocks.
+std::shared_ptr<const ElementSource> blocksAt(const BlockFormat &format, const void *data,
+                                              int64_t width);
+
 /// A parameter as somebody else holds it: dense, row-major, little endian, at any address; or in
 /// another form that `source` reads.
 struct MappedParam {

@@ -162,9 +162,11 @@ static LogicalResult checkBlocks(ir::ParamOp param, ArrayRef<ir::WeightOp> weigh
   return success();
 }
 
-LogicalResult setWeightElement(ModuleOp module, WeightType weightType) {
+LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
+                               const llvm::StringMap<ElementType> &single) {
   MLIRContext *context = module.getContext();
   Type f32 = Float32Type::get(context);
+  bool isNarrow = weightType.element != ElementType::f32;
   Mix mix(module, weightType);
   llvm::DenseMap<StringAttr, SmallVector<ir::WeightOp>> uses;
   module.walk([&](ir::WeightOp op) { uses[op.getParamAttr().getAttr()].push_back(op); });
@@ -174,6 +176,11 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType) {
       return llvm::all_of(weight->getUses(), readsInBulk);
     });
     Type element = bulk ? mix.of(param, weights) : f32;
+    if (auto own = single.find(param.getSymName()); bulk && own != single.end())
+      if (element = weightElement(context, own->second); !element)
+        return param.emitError("weight '")
+               << param.getSymName() << "': weights are f32, bf16 or in a quantised format";
+    isNarrow |= element != f32;
     if (isa<ir::BlocksType>(element) && failed(checkBlocks(param, weights)))
       return failure();
     auto type = cast<RankedTensorType>(param.getType()).clone(element);
@@ -181,7 +188,7 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType) {
     for (ir::WeightOp weight : weights)
       weight.getResult().setType(cast<RankedTensorType>(type));
   }
-  Type cache = weightType.element == ElementType::f32 ? f32 : BFloat16Type::get(context);
+  Type cache = isNarrow ? Type(BFloat16Type::get(context)) : f32;
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(setCacheElement(function, cache)))
       return failure();

@@ -5,15 +5,19 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace heddle::detail {
 
 /// `element` as a weight's element type in the IR; null if weights cannot have it.
 mlir::Type weightElement(mlir::MLIRContext *context, ElementType element);
 
 /// Makes `type` that of every parameter that is only used as the right side of products or as an
-/// embedding table, and of the cache (bf16 where weights are quantised); all other parameters
-/// become f32. Fails, with diagnostics, where a weight cannot take the type: blocks run along k, so
-/// it must be `[N, K]`; or where keys or values of the cache are used by what cannot.
-mlir::LogicalResult setWeightElement(mlir::ModuleOp module, WeightType type);
+/// embedding table, but for those that `single` names; all other parameters become f32. The cache
+/// is f32 where all these weights are, else bf16. Fails, with diagnostics, where a weight cannot
+/// take the type: blocks run along k, so it must be `[N, K]`; or where keys or values of the cache
+/// are used by what cannot.
+mlir::LogicalResult setWeightElement(mlir::ModuleOp module, WeightType type,
+                                     const llvm::StringMap<ElementType> &single = {});
 
 } // namespace heddle::detail

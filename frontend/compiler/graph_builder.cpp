@@ -114,6 +114,10 @@ Value Graph::weight(std::string_view name, std::vector<int64_t> shape, Where whe
   return state->weight(std::string(name), shape, where);
 }
 
+void Graph::setWeightType(std::string_view name, ElementType type) {
+  state->weightTypes.insert_or_assign(std::string(name), type);
+}
+
 Scope Graph::scope(std::string_view name) { return Access::scope(state.get(), std::string(name)); }
 
 Scope Graph::scope(std::string_view name, int64_t index) {

@@ -262,7 +262,7 @@ Result<OwningOpRef<ModuleOp>> GraphState::finish() {
     complaint += (complaint.empty() ? "" : "; ") + diagnostic.str();
     return success();
   });
-  if (failed(setWeightElement(*copy, options.weights)) || failed(verify(*copy)))
+  if (failed(setWeightElement(*copy, options.weights, weightTypes)) || failed(verify(*copy)))
     return dataError("the graph does not hold together: " + complaint);
   return std::move(copy);
 }

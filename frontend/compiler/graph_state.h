@@ -93,6 +93,9 @@ public:
     return scopes.empty() ? std::string_view() : std::string_view(*scopes.back());
   }
 
+  /// Element types of single weights, by their whole names.
+  llvm::StringMap<ElementType> weightTypes;
+
   /// The current value of the cache; none where the graph has no cache.
   mlir::Value cache;
 

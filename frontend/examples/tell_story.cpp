@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
   if (!tokenizer->tokenizer)
     return fail(dataError(tokenizer->whyNone));
 
-  auto model = compile(graphOf(checkpoint->config), {}, *weights);
+  auto model = compile(graphOf(*checkpoint), {}, *weights);
   if (!model)
     return fail(model.error());
   auto session = model->session();

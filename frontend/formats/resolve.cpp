@@ -53,7 +53,7 @@ Status Resolver::take(const WeightShape &parameter, const Place &place) {
                                  fileOf(*found->second), inQuotes(tensor.name),
                                  fmt::join(tensor.shape, ", "), fmt::join(wanted, ", "),
                                  parameter.name));
-  if (!exactType(*tensor.storage))
+  if (!weightType(*tensor.storage))
     return dataError(fmt::format("{}: tensor {} is stored as {}, which heddle does not read",
                                  fileOf(*found->second), inQuotes(tensor.name),
                                  tensor.storage->name));

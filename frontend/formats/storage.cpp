@@ -1,8 +1,7 @@
 #include "frontend/formats/storage.h"
 
-#include "runtime/bf16.h"
 #include "runtime/f16.h"
-#include "runtime/quantized/codec.h"
+#include "runtime/weights.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +9,6 @@
 
 namespace heddle {
 
-using runtime::BlockFormat;
 using runtime::ElementSource;
 using runtime::ElementType;
 
@@ -92,36 +90,7 @@ private:
   const std::byte *data;
 };
 
-class Blocks final : public ElementSource {
-public:
-  Blocks(const BlockFormat &format, const void *data, int64_t width)
-      : format(format), data(static_cast<const std::byte *>(data)), width(width) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    while (count > 0) {
-      const int64_t row = begin / width, column = begin % width;
-      const int64_t piece = std::min(count, width - column);
-      dequantiseRow(format, data + row * format.rowBytes(width), width, column, piece, out);
-      begin += piece, count -= piece, out += piece;
-    }
-  }
-
-private:
-  const BlockFormat &format;
-  const std::byte *data;
-  int64_t width;
-};
-
-float same(float value) { return value; }
 float narrowed(double value) { return static_cast<float>(value); }
-
-/// The codec of a type in blocks, or null.
-const BlockFormat *codecOf(const Storage &storage) {
-  if (storage.blockElements == 1)
-    return nullptr;
-  std::string name(storage.name);
-  std::ranges::transform(name, name.begin(), [](char c) { return char(std::tolower(c)); });
-  return runtime::findBlockFormat(name);
-}
 
 } // namespace
 
@@ -140,26 +109,37 @@ const Storage *findSafetensorsStorage(std::string_view name) {
   return found == std::end(safetensorsOnly) ? nullptr : found;
 }
 
-std::optional<ElementType> exactType(const Storage &storage) {
+const runtime::BlockFormat *codecOf(const Storage &storage) {
+  if (storage.blockElements == 1)
+    return nullptr;
+  std::string name(storage.name);
+  std::ranges::transform(name, name.begin(), [](char c) { return char(std::tolower(c)); });
+  return runtime::findBlockFormat(name);
+}
+
+std::optional<ElementType> weightType(const Storage &storage) {
   if (&storage == &bf16Storage)
     return ElementType::bf16;
-  if (&storage == &f32Storage || &storage == &f16Storage || &storage == &f64Storage ||
-      codecOf(storage))
+  const runtime::BlockFormat *format = codecOf(storage);
+  if (format)
+    for (ElementType type :
+         {ElementType::q8_0, ElementType::q4_0, ElementType::q4_k, ElementType::q6_k})
+      if (runtime::blockFormat(type) == format)
+        return type;
+  if (format || &storage == &f32Storage || &storage == &f16Storage || &storage == &f64Storage)
     return ElementType::f32;
   return std::nullopt;
 }
 
 std::shared_ptr<const ElementSource> elementsOf(const Storage &storage, const void *data,
                                                 int64_t width) {
-  if (&storage == &f32Storage)
-    return std::make_shared<Scalars<float, same>>(data);
   if (&storage == &f64Storage)
     return std::make_shared<Scalars<double, narrowed>>(data);
   if (&storage == &f16Storage)
     return std::make_shared<Scalars<uint16_t, runtime::fromF16>>(data);
-  if (&storage == &bf16Storage)
-    return std::make_shared<Scalars<uint16_t, runtime::fromBf16>>(data);
-  return std::make_shared<Blocks>(*codecOf(storage), data, width);
+  if (const runtime::BlockFormat *format = codecOf(storage))
+    return runtime::blocksAt(*format, data, width);
+  return runtime::elementsAt(&storage == &bf16Storage ? ElementType::bf16 : ElementType::f32, data);
 }
 
 } // namespace heddle

@@ -47,11 +47,15 @@ const Storage *findGgmlStorage(uint32_t number);
 /// safetensors' type of that name, or null.
 const Storage *findSafetensorsStorage(std::string_view name);
 
-/// Of f32 and bf16 the smaller one that holds every value of `storage` exactly (f32 for F64, which
-/// none holds: it is rounded once). Nothing for what weights cannot be made of.
-std::optional<runtime::ElementType> exactType(const Storage &storage);
+/// The codec of a type in blocks; null of every other type, and where there is none.
+const runtime::BlockFormat *codecOf(const Storage &storage);
 
-/// Reads elements stored so at `data`, whose rows are `width` wide. `exactType` must not be
+/// The element type of a weight that is stored so: that type where products read it, else f32,
+/// which holds every value exactly (but of F64: it is rounded once). Nothing for what weights
+/// cannot be made of.
+std::optional<runtime::ElementType> weightType(const Storage &storage);
+
+/// Reads elements stored so at `data`, whose rows are `width` wide. `weightType` must not be
 /// nothing.
 std::shared_ptr<const runtime::ElementSource> elementsOf(const Storage &storage, const void *data,
                                                          int64_t width);

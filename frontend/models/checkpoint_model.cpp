@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-static Graph llamaOf(const ModelConfig &config, ElementType weights, int64_t context) {
+static Graph llamaOf(const ModelConfig &config, int64_t context) {
   auto rotary = [&](const RotaryConfig &of) {
     return rotaryOf(of, config.headWidth, config.context, context);
   };
@@ -23,7 +23,6 @@ static Graph llamaOf(const ModelConfig &config, ElementType weights, int64_t con
       .normEpsilon = config.normEpsilon,
       .rotary = rotary(config.rotary),
       .tied = config.tiedEmbedding,
-      .weights = weights,
       .queryBias = config.queryBias,
       .outputBias = config.outputBias,
       .mlpBias = config.mlpBias,
@@ -45,9 +44,9 @@ static Graph llamaOf(const ModelConfig &config, ElementType weights, int64_t con
   return llama(options);
 }
 
-Graph graphOf(const ModelConfig &config, ElementType weights, int64_t context) {
+Graph graphOf(const ModelConfig &config, int64_t context) {
   if (config.architecture == Architecture::llama)
-    return llamaOf(config, weights, context);
+    return llamaOf(config, context);
   // Its table of positions is as long as it is, whatever a session declares.
   return gpt2({.width = config.width,
                .layers = config.layers,
@@ -57,8 +56,14 @@ Graph graphOf(const ModelConfig &config, ElementType weights, int64_t context) {
                .context = config.context,
                .normEpsilon = config.normEpsilon,
                .mergedQkv = config.mergedQkv,
-               .orientation = config.inOut ? Orientation::inOut : Orientation::outIn,
-               .weights = weights});
+               .orientation = config.inOut ? Orientation::inOut : Orientation::outIn});
+}
+
+Graph graphOf(const Checkpoint &checkpoint, int64_t context) {
+  Graph graph = graphOf(checkpoint.config, context);
+  for (const TensorInfo &tensor : checkpoint.tensors)
+    graph.setWeightType(tensor.name, weightType(*tensor.storage).value_or(ElementType::f32));
+  return graph;
 }
 
 } // namespace heddle

@@ -37,7 +37,7 @@ TEST(Trained, theOracleWritesTheKnownText) {
   HEDDLE_TEST_DATA_FILE(path, "llama2c/stories260K.bin");
   HEDDLE_TEST_DATA_FILE(expected, "expected/stories260K.greedy200.txt");
   Trained model = open(path);
-  auto oracle = Oracle::create(graphOf(model.checkpoint.config), model.weights);
+  auto oracle = Oracle::create(graphOf(model.checkpoint), model.weights);
   ASSERT_TRUE(oracle) << oracle.error().message;
   std::vector<int32_t> ids{model.tokenizer->bos()}, next = ids;
   for (int i = 0; i < 60; ++i) {
@@ -58,7 +58,7 @@ TEST(Trained, theCompiledModelWritesTheKnownText) {
   HEDDLE_TEST_DATA_FILE(expected, "expected/stories260K.greedy200.txt");
   Trained trained = open(path);
   for (const char *fuse : {"all", "none"}) {
-    auto model = compile(graphOf(trained.checkpoint.config), {.fuse = fuse}, trained.weights);
+    auto model = compile(graphOf(trained.checkpoint), {.fuse = fuse}, trained.weights);
     ASSERT_TRUE(model) << model.error().message;
     for (int threads : {1, 2}) {
       auto session = model->session({.threads = threads});

@@ -32,10 +32,14 @@ TEST(Storage, ReadsScalarsAtAnyAddress) {
   std::vector<float> found(2);
   elementsOf(f64, doubles.data() + 1, 2)->read(0, 2, found.data());
   EXPECT_THAT(found, ElementsAre(0.1f, -7));
-  EXPECT_EQ(exactType(f16), runtime::ElementType::f32);
-  EXPECT_EQ(exactType(bf16Storage), runtime::ElementType::bf16);
-  EXPECT_EQ(exactType(*findSafetensorsStorage("I32")), std::nullopt);
-  EXPECT_EQ(exactType(*findSafetensorsStorage("F8_E4M3")), std::nullopt);
+  EXPECT_EQ(weightType(f16), runtime::ElementType::f32);
+  EXPECT_EQ(weightType(bf16Storage), runtime::ElementType::bf16);
+  EXPECT_EQ(weightType(*findSafetensorsStorage("I32")), std::nullopt);
+  EXPECT_EQ(weightType(*findSafetensorsStorage("F8_E4M3")), std::nullopt);
+  EXPECT_EQ(weightType(*findGgmlStorage(ggml::q4_0)), runtime::ElementType::q4_0);
+  EXPECT_EQ(weightType(*findGgmlStorage(ggml::q6_K)), runtime::ElementType::q6_k);
+  EXPECT_EQ(weightType(*findGgmlStorage(ggml::q5_K)), runtime::ElementType::f32);
+  EXPECT_EQ(weightType(*findGgmlStorage(ggml::iq4_NL)), runtime::ElementType::f32);
 }
 
 TEST(Storage, ReadsPiecesOfRowsOfBlocks) {
@@ -60,7 +64,7 @@ TEST(Storage, BlocksAreThoseOfTheirCodecs) {
   size_t count = 0;
   for (uint32_t number = 0; number < 64; ++number) {
     const Storage *storage = findGgmlStorage(number);
-    if (!storage || storage->blockElements == 1 || !exactType(*storage))
+    if (!storage || storage->blockElements == 1 || !weightType(*storage))
       continue;
     std::string name(storage->name);
     for (char &c : name)
