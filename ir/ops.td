@@ -96,7 +96,7 @@ def Heddle_EmbedOp : Heddle_GraphOp<"embed"> {
   let summary = "rows of a table, by id";
   let description = [{
     Takes a table `[V, D]` and ids `[T]` and gives `[T, D]` in f32: row i is table row ids[i]. Ids must be
-    in [0, V); whoever feeds them checks that.
+    in [0, V): whoever feeds them checks that. For others, which a graph may compute, compiled code gives a row of NaN.
 
     ```mlir
     %x = heddle.embed %table, %ids : (tensor<512x64xf32>, tensor<?xi32>) -> tensor<?x64xf32>

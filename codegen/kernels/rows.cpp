@@ -7,6 +7,8 @@
 #include "codegen/kernels/tiles.h"
 #include "ir/ops.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace heddle::ir;
 
@@ -14,75 +16,82 @@ namespace heddle::codegen {
 
 namespace {
 
-/// Fills every row of the result of `op`, `[rows, width]` f32, with the row of `table` that
-/// `source` names.
-void emitRowCopies(KernelBuilder &kernel, Launch &launch, Operation *op, Value table,
-                   llvm::function_ref<Value(Value)> source) {
+/// Fills row `row` of `result` with 16 values from each column on, as `values` gives them.
+void fillRow(KernelBuilder &kernel, const Size &width, Value result, Value row,
+             llvm::function_ref<Value(Value column, Value mask)> values) {
   Emit &e = kernel.emit;
-  ArrayRef<Size> sizes = kernel.context.dims.sizes(op->getResult(0));
-  Value result = kernel.result();
-  forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) {
-    Value from = source(row[0]);
-    forLanes(e, e.index(0), kernel.size(sizes[1]), isMultiple(sizes[1], lanes),
-             [&](Value column, Value mask) {
-               Value x = loadFloats(e, table, {from, column}, mask);
-               storeElements(e, x, result, {row[0], column}, mask);
-             });
+  forLanes(e, e.index(0), kernel.size(width), isMultiple(width, lanes),
+           [&](Value column, Value mask) {
+             storeElements(e, values(column, mask), result, {row, column}, mask);
+           });
+}
+
+void copyRow(KernelBuilder &kernel, const Size &width, Value table, Value from, Value result,
+             Value row) {
+  fillRow(kernel, width, result, row, [&](Value column, Value mask) {
+    return loadFloats(kernel.emit, table, {from, column}, mask);
   });
-  launch.bytes = launch.bytes + bytesOf(kernel.context, op->getResult(0));
 }
 
 struct EmbedKernel : KernelOpInterface::ExternalModel<EmbedKernel, EmbedOp> {
-  static void emitFromBlocks(KernelBuilder &kernel, Launch &launch, EmbedOp embed,
-                             BlocksType blocks);
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto embed = cast<EmbedOp>(op);
     KernelBuilder kernel(lowering, op, "embed");
-    Type element = embed.getTable().getType().getElementType();
+    Emit &e = kernel.emit;
+    RankedTensorType type = embed.getTable().getType();
+    auto blocks = dyn_cast<BlocksType>(type.getElementType());
+    Value table = blocks ? kernel.flat({Ref::operand, 0}, blocks) : kernel.operand(0);
+    Value ids = kernel.operand(1), result = kernel.result();
+    ArrayRef<Size> sizes = kernel.context.dims.sizes(embed.getResult());
     Launch launch;
+    forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) {
+      Value id = e.toIndex(e.load(ids, row[0]));
+      // Ids may be computed, so that nobody has checked them. A negative one is a large unsigned.
+      Value inside = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, id,
+                                           e.index(type.getDimSize(0)));
+      auto lookUp = [&] {
+        if (blocks)
+          dequantiseRow(e, embed, table, id, result, row[0]);
+        else
+          copyRow(kernel, sizes[1], table, id, result, row[0]);
+      };
+      e.when(inside, lookUp, [&] {
+        Value nan = e.splat(std::numeric_limits<double>::quiet_NaN());
+        fillRow(kernel, sizes[1], result, row[0], [&](Value, Value) { return nan; });
+      });
+    });
     // What is read of the table: a row for each id.
-    launch.bytes = storedBytes(lowering.context.dims.sizes(embed.getResult()), element) +
-                   bytesOf(lowering.context, embed.getIds());
-    if (auto blocks = dyn_cast<BlocksType>(element)) {
-      emitFromBlocks(kernel, launch, embed, blocks);
-      kernel.finish(std::move(launch));
-      return success();
-    }
-    Value table = kernel.operand(0), ids = kernel.operand(1);
-    emitRowCopies(kernel, launch, op, table,
-                  [&](Value row) { return kernel.emit.toIndex(kernel.emit.load(ids, row)); });
+    launch.bytes = storedBytes(sizes, type.getElementType()) +
+                   bytesOf(kernel.context, embed.getIds()) +
+                   bytesOf(kernel.context, embed.getResult());
     kernel.finish(std::move(launch));
     return success();
   }
-};
 
-void EmbedKernel::emitFromBlocks(KernelBuilder &kernel, Launch &launch, EmbedOp embed,
-                                 BlocksType blocks) {
-  Emit &e = kernel.emit;
-  Value table = kernel.flat({Ref::operand, 0}, blocks), ids = kernel.operand(1);
-  Value result = kernel.result();
-  int64_t width = embed.getTable().getType().getDimSize(1);
-  int64_t rowBytes = blockFormatOf(blocks)->rowBytes(width);
-  forTensorRows(kernel, launch, kernel.context.dims.sizes(embed.getResult()),
-                [&](ArrayRef<Value> row) {
-                  Value start = e.mul(e.toIndex(e.load(ids, row[0])), rowBytes);
-                  emitDequantisedRow(e, blocks.getKind(), table, start, width,
-                                     [&](Value column, Value values, Value mask) {
-                                       storeElements(e, values, result, {row[0], column}, mask);
-                                     });
-                });
-  launch.bytes = launch.bytes + bytesOf(kernel.context, embed.getResult());
-}
+  static void dequantiseRow(Emit &e, EmbedOp embed, Value table, Value id, Value result,
+                            Value row) {
+    auto blocks = cast<BlocksType>(embed.getTable().getType().getElementType());
+    int64_t width = embed.getTable().getType().getDimSize(1);
+    Value start = e.mul(id, blockFormatOf(blocks)->rowBytes(width));
+    emitDequantisedRow(e, blocks.getKind(), table, start, width,
+                       [&](Value column, Value values, Value mask) {
+                         storeElements(e, values, result, {row, column}, mask);
+                       });
+  }
+};
 
 struct SelectRowsKernel : KernelOpInterface::ExternalModel<SelectRowsKernel, SelectRowsOp> {
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     KernelBuilder kernel(lowering, op, "select_rows");
-    Value input = kernel.operand(0);
-    Value wanted = kernel.flat({Ref::outputRows, 1}, kernel.builder.getI32Type());
+    Emit &e = kernel.emit;
+    Value input = kernel.operand(0), wanted = kernel.flat({Ref::outputRows, 1}, e.i32());
+    Value result = kernel.result();
+    ArrayRef<Size> sizes = kernel.context.dims.sizes(op->getResult(0));
     Launch launch;
-    launch.bytes = bytesOf(lowering.context, op->getResult(0));
-    emitRowCopies(kernel, launch, op, input,
-                  [&](Value row) { return kernel.emit.toIndex(kernel.emit.load(wanted, row)); });
+    forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) {
+      copyRow(kernel, sizes[1], input, e.toIndex(e.load(wanted, row[0])), result, row[0]);
+    });
+    launch.bytes = bytesOf(kernel.context, op->getResult(0)) * constantSize(2);
     kernel.finish(std::move(launch));
     return success();
   }

@@ -190,31 +190,52 @@ TEST_P(QuantisedFormat, NanStaysAndTinyVanishes) {
   }
 }
 
+/// The rows `ids` of a table of 7 rows whose elements are of type `element`.
+std::vector<float> lookUp(const std::string &element, const std::vector<float> &values,
+                          const std::vector<int32_t> &ids) {
+  std::string width = std::to_string(values.size() / 7);
+  std::string table = "tensor<7x" + width + "x" + element + ">";
+  std::string output = "tensor<?x" + width + "xf32>";
+  auto model = compileText(
+      "heddle.param @t : " + table + "\nfunc.func @forward(%ids: tensor<?xi32>) -> " + output +
+          " {\n%t = heddle.weight @t : " + table + "\n%y = heddle.embed %t, %ids : (" + table +
+          ", tensor<?xi32>) -> " + output + "\nreturn %y : " + output + "\n}\n",
+      {{"t", values}});
+  if (!model)
+    return {};
+  runtime::Call call;
+  int64_t shape[] = {int64_t(ids.size())};
+  call.tensor(0, ids.data(), shape);
+  model->run(call);
+  return model->result(0);
+}
+
 TEST_P(QuantisedFormat, LookUpGivesTheValuesOfTheBlocks) {
-  for (int64_t width : {16, 32, 40, 256, 300}) {
-    std::string table =
-        "tensor<7x" + std::to_string(width) + "x!heddle.blocks<" + GetParam() + ">>";
-    std::string output = "tensor<?x" + std::to_string(width) + "xf32>";
-    std::string text =
-        "heddle.param @t : " + table + "\nfunc.func @forward(%ids: tensor<?xi32>) -> " + output +
-        " {\n%t = heddle.weight @t : " + table + "\n%y = heddle.embed %t, %ids : (" + table +
-        ", tensor<?xi32>) -> " + output + "\nreturn %y : " + output + "\n}\n";
-    auto values = randomValues(7 * width, 6);
-    auto model = compileText(text, {{"t", values}});
-    ASSERT_TRUE(model);
+  for (size_t width : {16, 32, 40, 256, 300}) {
+    auto values = randomValues(int64_t(7 * width), 6);
     std::vector<int32_t> ids = {6, 0, 3};
-    runtime::Call call;
-    int64_t shape[] = {3};
-    call.tensor(0, ids.data(), shape);
-    model->run(call);
-    auto found = model->result(0);
-    auto blocks = throughBlocks(*runtime::findBlockFormat(GetParam()), values, width);
-    ASSERT_EQ(found.size(), size_t(3 * width));
+    auto found = lookUp("!heddle.blocks<" + GetParam() + ">", values, ids);
+    auto blocks = throughBlocks(*runtime::findBlockFormat(GetParam()), values, int64_t(width));
+    ASSERT_EQ(found.size(), 3 * width);
     for (size_t i = 0; i < found.size(); ++i)
-      ASSERT_EQ(found[i],
-                blocks[size_t(ids[i / size_t(width)]) * size_t(width) + i % size_t(width)])
+      ASSERT_EQ(found[i], blocks[size_t(ids[i / width]) * width + i % width])
           << i << " of width " << width;
   }
+}
+
+TEST(LookUp, OfIdsOutsideOfTheTableGivesNaN) {
+  std::vector<std::string> elements = {"f32", "bf16"};
+  for (const std::string &format : formats)
+    elements.push_back("!heddle.blocks<" + format + ">");
+  std::vector<int32_t> ids = {7, 6, -1, 0, INT32_MAX, INT32_MIN};
+  for (const std::string &element : elements)
+    for (size_t width : {40, 256}) {
+      auto found = lookUp(element, randomValues(int64_t(7 * width), 7), ids);
+      ASSERT_EQ(found.size(), ids.size() * width);
+      for (size_t i = 0; i < found.size(); ++i)
+        ASSERT_EQ(std::isnan(found[i]), ids[i / width] < 0 || ids[i / width] > 6)
+            << element << ": id " << ids[i / width] << ", " << i % width << " of " << width;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, QuantisedFormat, testing::ValuesIn(formats),
