@@ -32,6 +32,7 @@ static constexpr Verb verbs[] = {
     {"run", "MODEL", "generate text", run},
     {"score", "MODEL", "how likely a model finds a text", score},
     {"tokenize", "MODEL", "the token ids of a text", tokenize},
+    {"quantize", "IN", "a model as a GGUF file, its weights in another type", quantize},
     {"explain", "MODEL", "what was fused, what that saves, what was not fused and why", explain},
     {"compare", "MODEL", "fused against unfused: time, memory, error", compare},
     {"bench", "MODEL", "tokens per second, against what the machine can do", bench},

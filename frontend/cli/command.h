@@ -41,6 +41,7 @@ int list(const Invocation &invocation);
 int demo(const Invocation &invocation);
 int score(const Invocation &invocation);
 int tokenize(const Invocation &invocation);
+int quantize(const Invocation &invocation);
 
 /// Prints the error to standard error, a line for each of its lines, and gives its exit code.
 int fail(const Error &error);

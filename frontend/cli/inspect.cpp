@@ -105,12 +105,7 @@ int inspect(const Invocation &invocation) {
   parser.app()
       .add_option("MODEL", path, "a checkpoint, or any other file that may be one")
       ->required();
-  parser.app()
-      .add_option("--allow-unknown", options.allowUnknown,
-                  "go on without this configuration key or tensor, which is not known here")
-      ->type_name("NAME")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  parser.addAllowUnknown(options);
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;

@@ -1,15 +1,7 @@
 #include "frontend/cli/json.h"
 
-#include "frontend/cli/command.h"
-#include "frontend/cli/terminal.h"
-
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace heddle::command {
 
@@ -78,47 +70,6 @@ Json Json::array(const std::vector<Json> &values) {
   for (const Json &value : values)
     items.push_back(value.text);
   return list('[', ']', items);
-}
-
-static Status writeAll(int file, std::string_view text, const std::string &path) {
-  while (!text.empty()) {
-    ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno != EINTR)
-      return dataError(path + ": cannot be written: " + std::strerror(errno));
-    text.remove_prefix(written > 0 ? static_cast<size_t>(written) : 0);
-  }
-  return {};
-}
-
-Status writeFile(const std::string &path, std::string_view text) {
-  if (path == "-")
-    return print(text);
-  struct stat existing = {};
-  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
-    // A device or a pipe cannot be replaced by a file.
-    std::FILE *file = std::fopen(path.c_str(), "w");
-    if (!file)
-      return dataError(path + ": cannot be written: " + std::strerror(errno));
-    Status status = writeAll(fileno(file), text, path);
-    std::fclose(file);
-    return status;
-  }
-  std::string temporary = path + ".XXXXXX";
-  int file = mkstemp(temporary.data());
-  if (file < 0)
-    return dataError(path + ": cannot be written: " + std::strerror(errno));
-  removeOnInterrupt(temporary.c_str());
-  Status status = writeAll(file, text, path);
-  mode_t mask = umask(0);
-  umask(mask);
-  fchmod(file, 0666 & ~mask);
-  close(file);
-  if (status && std::rename(temporary.c_str(), path.c_str()) != 0)
-    status = dataError(path + ": cannot be written: " + std::strerror(errno));
-  if (!status)
-    unlink(temporary.c_str());
-  removeOnInterrupt(nullptr);
-  return status;
 }
 
 } // namespace heddle::command

@@ -44,7 +44,4 @@ private:
   std::string text;
 };
 
-/// Writes `text` to the file `path`, whole or not at all; "-" is standard output. Error (data).
-Status writeFile(const std::string &path, std::string_view text);
-
 } // namespace heddle::command

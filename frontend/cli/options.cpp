@@ -1,5 +1,6 @@
 #include "frontend/cli/options.h"
 
+#include "frontend/cli/output_file.h"
 #include "runtime/parallel.h"
 
 #include "fmt/format.h"
@@ -99,8 +100,12 @@ void Parser::addModel() {
       .add_option("--weights", loading.weights,
                   "a checkpoint to take the weights from; made up from a seed without one")
       ->type_name("FILE");
+  addAllowUnknown(loading.opening);
+}
+
+void Parser::addAllowUnknown(OpenOptions &opening) {
   parser
-      .add_option("--allow-unknown", loading.opening.allowUnknown,
+      .add_option("--allow-unknown", opening.allowUnknown,
                   "go on without this configuration key or tensor, which is not known here")
       ->type_name("NAME")
       ->expected(1)

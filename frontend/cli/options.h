@@ -60,6 +60,9 @@ public:
     return parser.add_option(name, value, about)->type_name(letter)->check(check);
   }
 
+  /// Adds `--allow-unknown`.
+  void addAllowUnknown(OpenOptions &opening);
+
   /// Adds `--json`.
   void addJson(std::string &file);
 

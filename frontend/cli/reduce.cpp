@@ -1,6 +1,7 @@
 // heddle reduce: the smallest graph that still goes wrong.
 #include "frontend/reduce.h"
 #include "frontend/cli/options.h"
+#include "frontend/cli/output_file.h"
 #include "frontend/cli/terminal.h"
 #include "runtime/text.h"
 

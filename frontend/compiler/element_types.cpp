@@ -2,6 +2,7 @@
 // look-ups, where the bytes are. Norms and biases are few and stay f32.
 #include "frontend/compiler/element_types.h"
 
+#include "frontend/weight_mix.h"
 #include "ir/ops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -100,23 +101,12 @@ public:
   }
 
   Type of(ir::ParamOp param, ArrayRef<ir::WeightOp> uses) const {
-    if (!type.mixed)
-      return element;
     bool output = llvm::any_of(
         uses, [](ir::WeightOp weight) { return llvm::any_of(weight->getUsers(), leadsToResult); });
-    return output || isFiner(param.getSymName()) ? finer : element;
+    return isFiner(type, param.getSymName(), output, layers) ? finer : element;
   }
 
 private:
-  /// "layers.3.down" is of layer 3.
-  static std::optional<int64_t> layerOf(StringRef name) {
-    int64_t layer;
-    for (StringRef part : llvm::split(name, '.'))
-      if (!part.getAsInteger(10, layer))
-        return layer;
-    return std::nullopt;
-  }
-
   /// Whether the product `op` is a result of the model, or becomes one element by element.
   static bool leadsToResult(Operation *op) {
     if (isa<ir::EmbedOp>(op))
@@ -130,17 +120,6 @@ private:
       op = user;
     }
     return false;
-  }
-
-  /// Of q4_k_m: value and down matrices in the first and last eighth of the layers, and of every
-  /// third between (llama.cpp's `use_more_bits`).
-  bool isFiner(StringRef name) const {
-    auto layer = layerOf(name);
-    if (type.element != ElementType::q4_k || !layer ||
-        !(name.ends_with(".value") || name.ends_with(".down")))
-      return false;
-    int64_t eighth = layers / 8;
-    return *layer < eighth || *layer >= 7 * layers / 8 || (*layer - eighth) % 3 == 2;
   }
 
   WeightType type;

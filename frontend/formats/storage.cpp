@@ -101,6 +101,13 @@ const Storage *findGgmlStorage(uint32_t number) {
   return found->shared ? found->shared : &found->storage;
 }
 
+std::optional<uint32_t> ggmlNumber(const Storage &storage) {
+  for (const Numbered &type : ggmlTypes)
+    if (findGgmlStorage(type.number) == &storage)
+      return type.number;
+  return std::nullopt;
+}
+
 const Storage *findSafetensorsStorage(std::string_view name) {
   for (const Storage *storage : sharedTypes)
     if (storage->name == name)

@@ -44,6 +44,9 @@ extern const Storage f32Storage, bf16Storage;
 /// GGUF's type of that number, or null where it is none known here.
 const Storage *findGgmlStorage(uint32_t number);
 
+/// GGUF's number of that type, or nothing where it has none.
+std::optional<uint32_t> ggmlNumber(const Storage &storage);
+
 /// safetensors' type of that name, or null.
 const Storage *findSafetensorsStorage(std::string_view name);
 

@@ -2,6 +2,8 @@
 // tokenizer.json files; the names are llama.cpp's.
 #include "frontend/tokenizers/gguf_tokenizer.h"
 
+#include <algorithm>
+
 namespace heddle {
 
 namespace {
@@ -82,6 +84,15 @@ std::optional<GgufPreTokenizer> ggufPreTokenizer(std::string_view name) {
       if (known == name)
         return row.how;
   return std::nullopt;
+}
+
+std::string_view ggufPreTokenizerOf(const std::vector<std::string> &expressions,
+                                    bool wholeWordsFirst) {
+  for (const Row &row : table())
+    if (row.how.wholeWordsFirst == wholeWordsFirst &&
+        std::ranges::equal(row.how.expressions, expressions))
+      return row.names.front();
+  return "";
 }
 
 } // namespace heddle

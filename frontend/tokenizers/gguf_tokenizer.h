@@ -6,6 +6,9 @@
 #include "frontend/tokenizers/tokenizer.h"
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace heddle {
 
@@ -29,5 +32,9 @@ struct GgufPreTokenizer {
 
 /// The pre-tokenizer of that name, or nothing.
 std::optional<GgufPreTokenizer> ggufPreTokenizer(std::string_view name);
+
+/// The name of a pre-tokenizer of these expressions; empty where there is none.
+std::string_view ggufPreTokenizerOf(const std::vector<std::string> &expressions,
+                                    bool wholeWordsFirst);
 
 } // namespace heddle

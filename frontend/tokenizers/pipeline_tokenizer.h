@@ -46,6 +46,9 @@ public:
   Result<std::string_view> piece(int32_t previous, int32_t token) const override;
   std::string_view spelling(int32_t token) const override;
 
+  const Vocabulary &vocabulary() const { return *steps.vocabulary; }
+  const std::vector<AddedToken> &added() const { return steps.added; }
+
 private:
   /// Part of a text: an added token, or text between them.
   struct Part {

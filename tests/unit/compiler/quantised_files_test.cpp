@@ -1,99 +1,20 @@
 // GGUF files whose tensors are in blocks: the blocks that run are those of the file.
 #include "frontend/heddle.h"
-#include "runtime/bf16.h"
 #include "runtime/quantized/block_panels.h"
 #include "runtime/quantized/codec.h"
-#include "tests/unit/compiler/written_models.h"
-#include "tests/unit/frontend/gguf_file.h"
+#include "tests/unit/compiler/stored_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <map>
 
 using namespace heddle;
 using test::GgufFile;
-using test::PlainTensor;
+using namespace test::stored;
+using test::StoredModel;
+using test::TypeOf;
 
 namespace {
-
-constexpr int64_t width = 256, hidden = 512, heads = 4, kvHeads = 2, d = 64, layers = 2, words = 96;
-
-/// The type of a tensor, by its name in the file.
-using TypeOf = uint32_t (*)(const std::string &name);
-
-const runtime::BlockFormat *formatOf(uint32_t type) { return codecOf(*findGgmlStorage(type)); }
-
-/// A tensor's values stored as `type`.
-std::string bytesAs(uint32_t type, const PlainTensor &tensor) {
-  const int64_t columns = tensor.shape.back(), rows = int64_t(tensor.values.size()) / columns;
-  std::string bytes;
-  if (const runtime::BlockFormat *format = formatOf(type)) {
-    bytes.resize(size_t(rows * format->rowBytes(columns)));
-    for (int64_t row = 0; row < rows; ++row)
-      quantiseRow(*format, tensor.values.data() + row * columns, columns,
-                  bytes.data() + row * format->rowBytes(columns));
-    return bytes;
-  }
-  for (float value : tensor.values)
-    if (type == ggml::bf16)
-      test::put(bytes, runtime::toBf16(value));
-    else
-      test::put(bytes, value);
-  return bytes;
-}
-
-/// A small LLaMA twice: its tensors in the types of `typeOf`, and the values of these in f32.
-struct Files {
-  GgufFile stored, values;
-  std::map<std::string, std::string> bytes; ///< of every tensor as stored
-
-  Files(TypeOf typeOf, bool isTied) {
-    for (GgufFile *file : {&stored, &values})
-      addKeys(*file);
-    add(typeOf, "token_embd", {words, width}, 1);
-    add(typeOf, "output_norm", {width}, 0.4, 1);
-    if (!isTied)
-      add(typeOf, "output", {words, width}, 0.1);
-    for (int64_t layer = 0; layer < layers; ++layer) {
-      const std::string prefix = "blk." + std::to_string(layer) + ".";
-      add(typeOf, prefix + "attn_norm", {width}, 0.4, 1);
-      add(typeOf, prefix + "attn_q", {heads * d, width}, 0.1);
-      add(typeOf, prefix + "attn_k", {kvHeads * d, width}, 0.1);
-      add(typeOf, prefix + "attn_v", {kvHeads * d, width}, 0.1);
-      add(typeOf, prefix + "attn_output", {width, heads * d}, 0.1);
-      add(typeOf, prefix + "ffn_norm", {width}, 0.4, 1);
-      add(typeOf, prefix + "ffn_gate", {hidden, width}, 0.1);
-      add(typeOf, prefix + "ffn_up", {hidden, width}, 0.1);
-      add(typeOf, prefix + "ffn_down", {width, hidden}, 0.07);
-    }
-  }
-
-private:
-  static void addKeys(GgufFile &file) {
-    auto u32 = [&](const std::string &key, int64_t value) {
-      file.key<uint32_t>("llama." + key, GgufType::u32, uint32_t(value));
-    };
-    file.text("general.architecture", "llama");
-    u32("embedding_length", width), u32("feed_forward_length", hidden), u32("block_count", layers);
-    u32("attention.head_count", heads), u32("attention.head_count_kv", kvHeads);
-    u32("context_length", 512);
-    file.key<float>("llama.attention.layer_norm_rms_epsilon", GgufType::f32, 1e-5f);
-  }
-
-  void add(TypeOf typeOf, const std::string &name, const std::vector<int64_t> &shape, double spread,
-           double middle = 0) {
-    const PlainTensor tensor = test::madeTensor(name, shape, spread, middle);
-    const uint32_t type = shape.size() == 1 ? ggml::f32 : typeOf(name);
-    const std::string content = bytesAs(type, tensor);
-    PlainTensor held = tensor;
-    elementsOf(*findGgmlStorage(type), content.data(), shape.back())
-        ->read(0, int64_t(held.values.size()), held.values.data());
-    stored.tensor(name + ".weight", shape, type, content);
-    values.tensor(name + ".weight", shape, ggml::f32, bytesAs(ggml::f32, held));
-    bytes[name + ".weight"] = content;
-  }
-};
 
 bool endsWith(const std::string &name, const char *end) { return name.ends_with(end); }
 
@@ -140,7 +61,7 @@ std::vector<int32_t> someIds(size_t count) {
 
 class StoredModels : public testing::TestWithParam<Stored> {
 protected:
-  Files files{GetParam().typeOf, GetParam().isTied};
+  StoredModel files{GetParam().typeOf, GetParam().isTied};
   test::TemporaryFolder folder;
 
   LoadedModel load(const GgufFile &file) {

@@ -1,0 +1,84 @@
+#include "frontend/cli/output_file.h"
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/terminal.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace heddle::command {
+
+Error OutputFile::failed() const {
+  return dataError(path + ": cannot be written: " + std::strerror(errno));
+}
+
+OutputFile::~OutputFile() {
+  if (file >= 0)
+    close(file);
+  if (!temporary.empty()) {
+    unlink(temporary.c_str());
+    removeOnInterrupt(nullptr);
+  }
+}
+
+Status OutputFile::open() {
+  struct stat existing = {};
+  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
+    file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return file < 0 ? Status(failed()) : Status();
+  }
+  temporary = path + ".XXXXXX";
+  file = mkstemp(temporary.data());
+  if (file < 0) {
+    temporary.clear();
+    return failed();
+  }
+  removeOnInterrupt(temporary.c_str());
+  const mode_t mask = umask(0);
+  umask(mask);
+  fchmod(file, 0666 & ~mask);
+  return {};
+}
+
+Status OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR)
+      return failed();
+    bytes = bytes.subspan(written > 0 ? static_cast<size_t>(written) : 0);
+  }
+  return {};
+}
+
+Status OutputFile::commit() {
+  // Some file systems say only now that there was no room.
+  const int closed = close(file);
+  file = -1;
+  if (closed != 0)
+    return failed();
+  if (temporary.empty())
+    return {};
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    return failed();
+  temporary.clear();
+  removeOnInterrupt(nullptr);
+  return {};
+}
+
+Status writeFile(const std::string &path, std::string_view text) {
+  if (path == "-")
+    return print(text);
+  OutputFile file(path);
+  if (Status opened = file.open(); !opened)
+    return opened;
+  if (Status written = file.write(std::as_bytes(std::span(text))); !written)
+    return written;
+  return file.commit();
+}
+
+} // namespace heddle::command

@@ -1,0 +1,39 @@
+// Files that are written whole or not at all.
+#pragma once
+
+#include "runtime/result.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heddle::command {
+
+/// A file being written: under another name beside its own, which it gets when all is there. Gone
+/// without a trace if it does not come to that, on Ctrl-C too. One at a time. What is no regular
+/// file (a device, a pipe) cannot be replaced and is written to.
+class OutputFile {
+public:
+  explicit OutputFile(std::string path) : path(std::move(path)) {}
+  ~OutputFile();
+  OutputFile(const OutputFile &) = delete;
+  OutputFile &operator=(const OutputFile &) = delete;
+
+  /// Each must succeed before the next. Errors (data): the file cannot be written, and why.
+  Status open();
+  Status write(std::span<const std::byte> bytes);
+  Status commit();
+
+private:
+  Error failed() const;
+
+  std::string path;
+  std::string temporary; ///< empty where there is none
+  int file = -1;
+};
+
+/// Writes `text` to the file `path`, whole or not at all; "-" is standard output. Error (data).
+Status writeFile(const std::string &path, std::string_view text);
+
+} // namespace heddle::command

@@ -1,0 +1,39 @@
+// A model as the keys and tensors of a GGUF file.
+#pragma once
+
+#include "frontend/formats/checkpoint.h"
+#include "frontend/formats/gguf_writer.h"
+#include "runtime/packing.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+/// A tensor as a GGUF file names and orders it.
+struct GgufSource {
+  GgufTensorHeader header; ///< its type is that of the file it comes from
+  std::string parameter;   ///< of the model, which it holds (or its first part); empty: none
+  std::shared_ptr<const runtime::ElementSource> values;
+  std::span<const std::byte> stored = {}; ///< its data, where a file has them just so
+
+  /// Whether it is a weight of products, or a table of words: what is quantised.
+  bool isBulk() const;
+};
+
+struct GgufModel {
+  std::shared_ptr<const Checkpoint> checkpoint; ///< the values lie in its files
+  GgufKeys keys; ///< but for those that say how the tensors are stored
+  uint64_t alignment = 32;
+  std::vector<GgufSource> tensors;
+  std::vector<std::string> remarks;
+};
+
+/// Opens the model at `path`, a GGUF file, with its own keys and tensors. Errors (data): those of
+/// `openCheckpoint`; another format.
+Result<GgufModel> openAsGguf(const std::string &path, const OpenOptions &options = {});
+
+} // namespace heddle
