@@ -42,6 +42,11 @@ class InnerProduct {
 public:
   virtual ~InnerProduct() = default;
 
+  /// Bytes of a worker's scratch for a tile of `panels` panels of every weight.
+  virtual int64_t scratchBytes(int64_t /*panels*/) const { return 0; }
+  /// Emits what all rows of a tile share that takes `panels` panels from `panel` on.
+  virtual void enterPanels(mlir::Value /*panel*/, int64_t /*panels*/) {}
+
   /// Emits the sums of some rows of the input, in its part `leading`, with `panels` panels of every
   /// weight from `panel` on: vectors of 16 columns, row by row; of each row those of the first
   /// weight come first.
@@ -51,7 +56,7 @@ public:
 };
 
 /// Of weights in quantised blocks.
-std::unique_ptr<InnerProduct> makeQuantisedProduct(const Products &products, KernelBuilder &kernel);
+std::unique_ptr<InnerProduct> makeBlockProduct(const Products &products, KernelBuilder &kernel);
 
 /// Of weights in f32 or bf16.
 std::unique_ptr<InnerProduct> makeFloatProduct(const Products &products, KernelBuilder &kernel);

@@ -96,14 +96,15 @@ public:
       emitPanels(e.mul(tile[tile.size() - 2], tilePanels), decode ? e.index(0) : first, last);
     });
     describeCost(launch, sizes);
+    launch.scratch = constantSize(product->scratchBytes(tilePanels));
     kernel.finish(std::move(launch));
     return success();
   }
 
 private:
   void bindBuffers() {
-    product = products.blocks() ? makeQuantisedProduct(products, kernel)
-                                : makeFloatProduct(products, kernel);
+    product =
+        products.blocks() ? makeBlockProduct(products, kernel) : makeFloatProduct(products, kernel);
     for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
       extras.push_back(kernel.operand(i));
     result = kernel.result();
@@ -123,6 +124,7 @@ private:
 
   /// Rows in blocks of the tile's, then in pairs, then alone.
   void emitRows(Value panel, int64_t panels, Value first, Value last) {
+    product->enterPanels(panel, panels);
     SmallVector<int64_t> blocks = {tileRows};
     if (tileRows > 3 && !decode)
       blocks.push_back(2);

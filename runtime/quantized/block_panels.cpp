@@ -48,10 +48,19 @@ void packQ4K(Columns from, uint8_t *out) {
 
 void packQ6K(Columns from, uint8_t *out) {
   packScales(from, 208, 2, out + q6_kPanel::scales);
-  for (int64_t part = 0; part < 16; ++part)
-    packScales(from, 192 + part, 1, out + q6_kPanel::partScales + part * panelWidth);
-  packQuads(from, 0, 32, 0, out + q6_kPanel::low);
-  packQuads(from, 128, 16, 0, out + q6_kPanel::high);
+  for (int64_t group = 0; group < 4; ++group) {
+    int64_t half = group / 2, side = group % 2;
+    for (int64_t quarter = 0; quarter < 4; ++quarter)
+      packScales(from, 192 + half * 8 + quarter * 2 + side, 1,
+                 out + q6_kPanel::partScales + (group * 4 + quarter) * panelWidth);
+    uint8_t *quads = out + q6_kPanel::quads + group * q6_kPanel::groupBytes;
+    for (int64_t quad = 0; quad < 4; ++quad, quads += 3 * quadBytes) {
+      int64_t at = side * 16 + quad * 4;
+      packQuads(from, half * 64 + at, 1, 0, quads);
+      packQuads(from, half * 64 + 32 + at, 1, 0, quads + quadBytes);
+      packQuads(from, 128 + half * 32 + at, 1, 0, quads + 2 * quadBytes);
+    }
+  }
 }
 
 void packInt8(Columns from, int64_t k, uint8_t *out) {

@@ -28,11 +28,13 @@ namespace q4_kPanel {
 inline constexpr int64_t length = 256, scales = 0, minima = 32, partScales = 64, partMinima = 192,
                          quads = 320, bytes = quads + 32 * quadBytes;
 }
-/// 256 k: `[16]` f16 scales, `[16][16]` signed byte scales of 16 k each, `[32][16][4]` low nibbles,
-/// `[16][16][4]` high pairs of bits, both ordered as GGUF does.
+/// 256 k: `[16]` f16 scales, `[16][16]` signed byte scales of 16 k each, then four groups of four
+/// parts that share bytes, the scales in the same order. Group `2h + v` has the parts `8h + 2q + v`
+/// along k, for q from 0 to 3: `[4][3][16][4]`, of every quad the low nibbles of q = 0 (in the high
+/// ones: 2), of q = 1 (3), and the high pairs of bits of all four.
 namespace q6_kPanel {
-inline constexpr int64_t length = 256, scales = 0, partScales = 32, low = 288,
-                         high = low + 32 * quadBytes, bytes = high + 16 * quadBytes;
+inline constexpr int64_t length = 256, scales = 0, partScales = 32, quads = 288,
+                         groupBytes = 12 * quadBytes, bytes = quads + 4 * groupBytes;
 }
 /// All k: `[16]` f32 scales, then `[K/4][16][4]` bytes plus 128, K padded to 32.
 namespace int8Panel {

@@ -1,5 +1,6 @@
-// Products alone: one linear as compiled for prefill, beside the limit of arithmetic, measured in
-// turn with it.
+// Products alone, beside the machine's limit, measured in turn with it: of many rows as compiled
+// for prefill, beside arithmetic; of one row as compiled for decode, beside reading memory.
+// Products with weights in blocks include making blocks of their input.
 //
 //   bench_products --benchmark_filter='bf16/512'
 #include "codegen/compile.h"
@@ -9,6 +10,7 @@
 #include "passes/pipeline.h"
 #include "runtime/executor.h"
 #include "runtime/machine_loops.h"
+#include "runtime/memory.h"
 #include "runtime/weights.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,6 +21,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 using namespace heddle;
 
@@ -34,6 +37,13 @@ struct Shape {
   int threads;
 
   int64_t products() const { return form == Form::gated ? 2 : 1; }
+  double flops() const { return 2.0 * products() * rows * columns * depth; }
+  bool decode() const { return rows == 1; }
+  bool blocks() const { return type != "f32" && type != "bf16"; }
+  std::string weight() const {
+    return fmt::format("tensor<{}x{}x{}>", columns, depth,
+                       blocks() ? fmt::format("!heddle.blocks<{}>", type) : type);
+  }
 };
 
 std::string_view formName(Form form) {
@@ -68,11 +78,9 @@ std::string graphText(const Shape &shape) {
       return %y : {{out}}
     }}}})",
                                  body);
-  return fmt::format(
-      fmt::runtime(text),
-      fmt::arg("weight", fmt::format("tensor<{}x{}x{}>", shape.columns, shape.depth, shape.type)),
-      fmt::arg("in", fmt::format("tensor<?x{}xf32>", shape.depth)),
-      fmt::arg("out", fmt::format("tensor<?x{}xf32>", shape.columns)));
+  return fmt::format(fmt::runtime(text), fmt::arg("weight", shape.weight()),
+                     fmt::arg("in", fmt::format("tensor<?x{}xf32>", shape.depth)),
+                     fmt::arg("out", fmt::format("tensor<?x{}xf32>", shape.columns)));
 }
 
 /// A product with its code, its weight and the threads that run it.
@@ -119,11 +127,11 @@ Result<std::unique_ptr<Product>> makeProduct(const Shape &shape) {
       return params.error();
     return runtime::BoundProgram{std::move(program), std::move(*params)};
   };
-  auto prefill = bind(std::move(compiled->prefill)), decode = bind(std::move(compiled->decode));
-  if (!prefill || !decode)
-    return (prefill ? decode : prefill).error();
-  product->programs->prefill = std::move(*prefill);
-  product->programs->decode = std::move(*decode);
+  // Either program is right for any number of rows.
+  auto program = bind(std::move(shape.decode() ? compiled->decode : compiled->prefill));
+  if (!program)
+    return program.error();
+  product->programs->prefill = std::move(*program);
   auto executor = runtime::Executor::create(product->programs, {.threads = shape.threads});
   if (!executor)
     return executor.error();
@@ -144,9 +152,65 @@ double median(std::vector<double> values) {
 }
 
 /// The loop that measures the limit of arithmetic with weights of this type.
-runtime::ArithmeticLoop peakLoop(const runtime::MachineLoops &loops, const std::string &type) {
-  return type == "bf16" && loops.bf16.run ? loops.bf16 : loops.f32;
+runtime::ArithmeticLoop peakLoop(const runtime::MachineLoops &loops, const Shape &shape) {
+  if (shape.type == "bf16" && loops.bf16.run)
+    return loops.bf16;
+  return shape.blocks() && loops.int8.run ? loops.int8 : loops.f32;
 }
+
+/// Does as much as the product, of what limits it, and nothing else.
+class Limit {
+public:
+  static Result<std::unique_ptr<Limit>> create(const Shape &shape, int64_t weightBytes) {
+    int64_t bytes = std::max(weightBytes / piece, int64_t(1)) * piece;
+    auto memory = runtime::Region::allocate(std::max<int64_t>(bytes, 128 << 20),
+                                            runtime::Region::Pages::huge, "the limit");
+    if (!memory)
+      return memory.error();
+    std::memset(memory->data(), 1, size_t(memory->size()));
+    return std::unique_ptr<Limit>(new Limit(shape, bytes, std::move(*memory)));
+  }
+
+  /// In a model every weight comes from memory: nothing of it is left in a cache from the last run.
+  void forget() { loops.read(memory.data(), memory.size()); }
+
+  /// In 10^9 operations or bytes a second.
+  double measure() {
+    forget();
+    double time = seconds([&] { shape.decode() ? read() : multiply(); });
+    double work = shape.decode() ? double(bytes) : double(rounds) * peak.operations * shape.threads;
+    return work / time / 1e9;
+  }
+
+private:
+  static constexpr int64_t piece = 64 << 10;
+
+  Limit(const Shape &shape, int64_t bytes, runtime::Region memory)
+      : shape(shape), loops(runtime::machineLoops(runtime::bestIsa().value_or(runtime::Isa::avx2),
+                                                  runtime::cpuFeatures())),
+        peak(peakLoop(loops, shape)),
+        rounds(int64_t(shape.flops() / shape.threads / double(peak.operations)) + 1), bytes(bytes),
+        memory(std::move(memory)), pool(shape.threads) {}
+
+  void read() {
+    pool.run(bytes / piece, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
+      loops.read(memory.data() + begin * piece, (end - begin) * piece);
+    });
+  }
+  void multiply() {
+    pool.run(shape.threads, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i)
+        peak.run(rounds);
+    });
+  }
+
+  Shape shape;
+  runtime::MachineLoops loops;
+  runtime::ArithmeticLoop peak;
+  int64_t rounds, bytes;
+  runtime::Region memory;
+  runtime::ThreadPool pool;
+};
 
 void runProduct(benchmark::State &state, const Shape &shape) {
   auto product = makeProduct(shape);
@@ -165,34 +229,32 @@ void runProduct(benchmark::State &state, const Shape &shape) {
       state.SkipWithError(status.error().message.c_str());
   };
 
-  runtime::MachineLoops loops = runtime::machineLoops(
-      runtime::bestIsa().value_or(runtime::Isa::avx2), runtime::cpuFeatures());
-  runtime::ThreadPool pool(shape.threads);
-  runtime::ArithmeticLoop peak = peakLoop(loops, shape.type);
-  double work = 2.0 * shape.products() * shape.rows * shape.columns * shape.depth;
-  int64_t rounds = int64_t(work / shape.threads / peak.operations) + 1;
-  auto limit = [&] {
-    pool.run(shape.threads, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i)
-        peak.run(rounds);
-    });
-  };
-  // In a model every weight comes from memory: nothing of it is left in a cache from the last run.
-  std::vector<float> other(32 << 20, 1.0f);
-  auto forget = [&] { loops.read(other.data(), int64_t(other.size() * sizeof(float))); };
+  auto limit = Limit::create(shape, (*product)->weights.bytes());
+  if (!limit)
+    return state.SkipWithError(limit.error().message.c_str());
+  double work = shape.decode() ? double((*product)->weights.bytes()) : shape.flops();
   once();
-  limit();
   std::vector<double> rates, limits;
   for (auto _ : state) {
-    forget();
+    (*limit)->forget();
     double time = seconds(once);
     state.SetIterationTime(time);
-    rates.push_back(work / time);
-    limits.push_back(double(rounds) * peak.operations * shape.threads / seconds(limit));
+    rates.push_back(work / time / 1e9);
+    limits.push_back((*limit)->measure());
   }
-  state.counters["GFLOPs"] = median(rates) / 1e9;
-  state.counters["limit"] = median(limits) / 1e9;
+  state.counters[shape.decode() ? "GB/s" : "GFLOP/s"] = median(rates);
+  state.counters["limit"] = median(limits);
   state.counters["share"] = median(rates) / median(limits);
+}
+
+void add(const Shape &shape) {
+  std::string name = fmt::format("{}/{}/{}x{}x{}/threads:{}", formName(shape.form), shape.type,
+                                 shape.rows, shape.columns, shape.depth, shape.threads);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [shape](benchmark::State &state) { runProduct(state, shape); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(15);
 }
 
 } // namespace
@@ -201,18 +263,13 @@ int main(int argc, char **argv) {
   const std::array<int64_t, 3> sizes[] = {
       {512, 5632, 2048}, {512, 2048, 5632}, {512, 2048, 2048}, {128, 5632, 2048}};
   for (int threads : {1, 2})
-    for (const char *type : {"f32", "bf16"})
+    for (const char *type : {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q6_k", "int8"}) {
       for (Form form : {Form::alone, Form::residual, Form::gated})
-        for (auto [rows, columns, depth] : sizes) {
-          Shape shape{form, type, rows, columns, depth, threads};
-          std::string name = fmt::format("{}/{}/{}x{}x{}/threads:{}", formName(form), type, rows,
-                                         columns, depth, threads);
-          benchmark::RegisterBenchmark(
-              name.c_str(), [shape](benchmark::State &state) { runProduct(state, shape); })
-              ->UseManualTime()
-              ->Unit(benchmark::kMillisecond)
-              ->Iterations(15);
-        }
+        for (auto [rows, columns, depth] : sizes)
+          add({form, type, rows, columns, depth, threads});
+      add({Form::alone, type, 1, 32000, 2048, threads});
+      add({Form::gated, type, 1, 16384, 2048, threads});
+    }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
     return 2;

@@ -1,0 +1,116 @@
+// Products with Q8_0, Q4_0 and int8: one scale for a block, or for a whole column.
+#include "codegen/kernels/block_product.h"
+#include "runtime/quantized/block_panels.h"
+
+using namespace mlir;
+using namespace heddle::ir;
+
+namespace heddle::codegen {
+
+namespace {
+
+using runtime::quadBytes;
+
+class Q8Product : public BlockProduct {
+public:
+  using BlockProduct::BlockProduct;
+
+private:
+  Sums tile() override {
+    using namespace runtime::q8_0Panel;
+    return overBlocks(length, bytes, [&](Value, ValueRange carried) {
+      auto ofBlock =
+          ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
+      Sums sums = startFrom(e.index(layout.sum));
+      for (int64_t quad = 0; quad < 8; ++quad)
+        multiplyQuad(sums, quadsAt(e.index(quads + quad * quadBytes)), e.index(quad));
+      return scaled(carried, sums, ofBlock);
+    });
+  }
+};
+
+class Q4Product : public BlockProduct {
+public:
+  using BlockProduct::BlockProduct;
+
+private:
+  Sums tile() override {
+    using namespace runtime::q4_0Panel;
+    return overBlocks(length, bytes, [&](Value, ValueRange carried) {
+      auto ofBlock =
+          ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
+      // -8 times the row's sum, of -128 times.
+      Value four = arith::ConstantOp::create(
+          e.b, e.loc, DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(4)));
+      Sums sums = llvm::map_to_vector(startFrom(e.index(layout.sum)), [&](Value sum) -> Value {
+        return arith::ShRSIOp::create(e.b, e.loc, sum, four);
+      });
+      for (int64_t quad = 0; quad < 4; ++quad) {
+        auto packed = quadsAt(e.index(quads + quad * quadBytes));
+        multiplyQuad(sums, bits(packed, 0, 15), e.index(quad));
+        multiplyQuad(sums, bits(packed, 4, 15), e.index(quad + 4));
+      }
+      return scaled(carried, sums, ofBlock);
+    });
+  }
+};
+
+/// One integer sum for each block of the row; the columns' scales come at the end.
+class Int8Product : public BlockProduct {
+public:
+  using BlockProduct::BlockProduct;
+
+private:
+  Sums tile() override {
+    using namespace runtime::int8Panel;
+    int64_t whole = products.depth() / layout.length;
+    int64_t rest = llvm::divideCeil(products.depth() % layout.length, padding);
+    Sums sums = zeros();
+    if (whole > 0)
+      sums = e.loop(e.index(0), e.index(whole), 1, sums, [&](Value index, ValueRange carried) {
+        return block(index, layout.length / padding, carried);
+      });
+    if (rest > 0)
+      sums = block(e.index(whole), rest, sums);
+    columnAt = columnStarts;
+    auto scale = ofColumns([&](Bytes &from, Value at) { return from.floats(e.add(at, scales)); });
+    for (auto [i, sum] : llvm::enumerate(sums))
+      sum = times(sum, scale[i % columns()]);
+    return sums;
+  }
+
+  Sums block(Value index, int64_t groups, ValueRange carried) {
+    using namespace runtime::int8Panel;
+    enterBlock(index, quads, layout.length / 4 * quadBytes);
+    Sums start = startFrom(e.index(layout.sum));
+    Sums integers =
+        e.loop(e.index(0), e.index(groups), 1, start, [&](Value group, ValueRange before) {
+          Sums sums(before);
+          for (int64_t quad = 0; quad < 8; ++quad)
+            multiplyQuad(sums, quadsAt(e.add(e.mul(group, 8 * quadBytes), quad * quadBytes)),
+                         e.add(e.mul(group, 8), quad));
+          return sums;
+        });
+    SmallVector<Value> ofRows = rowScales();
+    Sums next;
+    for (auto [i, sum] : llvm::enumerate(integers))
+      next.push_back(e.fma(toFloat(sum), ofRows[i / columns()], carried[i]));
+    return next;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<InnerProduct> makeSimpleBlockProduct(const Products &products,
+                                                     KernelBuilder &kernel) {
+  switch (products.blocks().getKind()) {
+  case BlockKind::Q8_0:
+    return std::make_unique<Q8Product>(products, kernel);
+  case BlockKind::Q4_0:
+    return std::make_unique<Q4Product>(products, kernel);
+  default:
+    return std::make_unique<Int8Product>(products, kernel);
+  }
+}
+
+} // namespace heddle::codegen
