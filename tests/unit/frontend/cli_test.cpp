@@ -2,6 +2,7 @@
 #include "frontend/cli/json.h"
 #include "frontend/cli/layers.h"
 #include "frontend/cli/measure.h"
+#include "frontend/cli/output_file.h"
 
 #include "tests/unit/frontend/files.h"
 
