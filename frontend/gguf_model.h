@@ -1,4 +1,4 @@
-// A model as the keys and tensors of a GGUF file.
+// Any model that opens, as the keys and tensors of a GGUF file.
 #pragma once
 
 #include "frontend/formats/checkpoint.h"
@@ -32,8 +32,12 @@ struct GgufModel {
   std::vector<std::string> remarks;
 };
 
-/// Opens the model at `path`, a GGUF file, with its own keys and tensors. Errors (data): those of
-/// `openCheckpoint`; another format.
-Result<GgufModel> openAsGguf(const std::string &path, const OpenOptions &options = {});
+/// Opens the model at `path`. A GGUF file gives its own keys and tensors; any other model the keys
+/// that say the same to llama.cpp, its tensors in llama.cpp's names and order of rows, and its
+/// tokenizer (the one at `tokenizer`, else the one found beside it) where GGUF can say it
+/// (`remarks` tells where not). Errors (data): those of `openCheckpoint`; something of the model
+/// that GGUF has no key for.
+Result<GgufModel> openAsGguf(const std::string &path, const OpenOptions &options = {},
+                             const std::string &tokenizer = "");
 
 } // namespace heddle

@@ -170,7 +170,7 @@ Status Quantizer::decide(const GgufSource &source, runtime::ThreadPool &pool) {
 
 Result<Quantizer> Quantizer::open(const std::string &path, const QuantizeOptions &options,
                                   const QuantizeProgressFn &progress) {
-  auto model = openAsGguf(path, options.opening);
+  auto model = openAsGguf(path, options.opening, options.tokenizer);
   if (!model)
     return model.error();
   constexpr uint32_t quantizationVersion = 2; // llama.cpp's GGML_QNT_VERSION

@@ -28,7 +28,8 @@ struct QuantizeOptions {
   const FileType *type = nullptr;
   /// Whether a tensor that cannot be had in the asked type gets another one; else it is an error.
   bool fallback = true;
-  int threads = 0; ///< 0: the cores this process may use
+  int threads = 0;            ///< 0: the cores this process may use
+  std::string tokenizer = {}; ///< see `openAsGguf`
   OpenOptions opening = {};
 };
 

@@ -29,26 +29,32 @@ private:
   float plus;
 };
 
-runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorInfo &tensor) {
-  const void *data = checkpoint.bytes(tensor).data();
+} // namespace
+
+std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpoint,
+                                                       const TensorInfo &tensor) {
+  auto values = elementsOf(*tensor.storage, checkpoint.bytes(tensor).data(), tensor.shape.back());
+  if (tensor.plus == 0)
+    return values;
+  return std::make_shared<Raised>(std::move(values), tensor.plus);
+}
+
+static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorInfo &tensor) {
   runtime::MappedParam param{.type = weightType(*tensor.storage).value_or(ElementType::f32),
                              .shape = tensor.shape,
-                             .data = data,
+                             .data = checkpoint.bytes(tensor).data(),
                              .bytes = int64_t(tensor.bytes),
                              .file = true};
   if (tensor.plus != 0) {
-    auto stored = elementsOf(*tensor.storage, data, tensor.shape.back());
-    param.source = std::make_shared<Raised>(std::move(stored), tensor.plus);
+    param.source = valuesOf(checkpoint, tensor);
     param.type = ElementType::f32;
   } else if (const runtime::BlockFormat *format = codecOf(*tensor.storage)) {
     param.blocks = format;
   } else if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage) {
-    param.source = elementsOf(*tensor.storage, data, tensor.shape.back());
+    param.source = valuesOf(checkpoint, tensor);
   }
   return param;
 }
-
-} // namespace
 
 Result<std::shared_ptr<runtime::WeightStore>> checkpointWeights(const Checkpoint &checkpoint) {
   auto weights = std::make_shared<runtime::WeightStore>();

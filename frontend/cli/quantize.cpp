@@ -79,6 +79,8 @@ int quantize(const Invocation &invocation) {
       ->check(CLI::IsMember(typeNames()));
   app.add_flag("--no-fallback", noFallback,
                "fail where a tensor cannot have the type, instead of giving it another");
+  app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
+      ->type_name("FILE");
   parser.addAllowUnknown(options.opening);
   parser.addJson(json);
   if (auto code = parser.parse())

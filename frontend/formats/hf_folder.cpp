@@ -21,14 +21,6 @@ namespace fs = std::filesystem;
 
 using Weights = std::vector<fs::path>;
 
-Result<JsonValue> readJsonFile(const fs::path &path) {
-  auto file = runtime::MappedFile::open(path.string());
-  if (!file)
-    return file.error();
-  const auto bytes = file->bytes();
-  return parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path.string());
-}
-
 /// Maps a safetensors file and adds its tensors.
 Status addFile(StoredFiles &stored, const fs::path &path) {
   auto file = runtime::MappedFile::open(path.string());
@@ -66,7 +58,7 @@ Status compareWithIndex(const StoredFiles &stored, const std::map<std::string, s
 }
 
 Result<StoredFiles> openShards(const fs::path &path) {
-  auto json = readJsonFile(path);
+  auto json = readJsonFile(path.string());
   if (!json)
     return json.error();
   const auto map = json->is_object() ? json->find("weight_map") : json->end();

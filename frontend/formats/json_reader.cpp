@@ -1,5 +1,7 @@
 #include "frontend/formats/json_reader.h"
 
+#include "runtime/mapped_file.h"
+
 #include "frontend/formats/quote.h"
 
 #include <fmt/format.h>
@@ -91,6 +93,14 @@ Result<JsonValue> parseJson(std::string_view text, const std::string &name, size
     return dataError(fmt::format("{}: offset {}: is no JSON: {}", name, start + *builder.where - 1,
                                  builder.failure));
   return dataError(fmt::format("{}: {}", name, builder.failure));
+}
+
+Result<JsonValue> readJsonFile(const std::string &path) {
+  auto file = runtime::MappedFile::open(path);
+  if (!file)
+    return file.error();
+  const auto bytes = file->bytes();
+  return parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
 }
 
 } // namespace heddle

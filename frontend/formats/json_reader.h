@@ -20,4 +20,7 @@ using JsonValue = nlohmann::json;
 /// nested deeper than 128.
 Result<JsonValue> parseJson(std::string_view text, const std::string &name, size_t start = 0);
 
+/// Reads the file at `path`. Errors (data): as above; it cannot be opened.
+Result<JsonValue> readJsonFile(const std::string &path);
+
 } // namespace heddle

@@ -19,8 +19,11 @@ namespace {
 uint32_t inF32(const std::string &) { return ggml::f32; }
 
 Result<Quantizer> open(const std::string &path, const char *type, bool fallback = true) {
-  return Quantizer::open(
-      path, {.type = findFileType(type), .fallback = fallback, .threads = 2, .opening = {}});
+  return Quantizer::open(path, {.type = findFileType(type),
+                                .fallback = fallback,
+                                .threads = 2,
+                                .tokenizer = {},
+                                .opening = {}});
 }
 
 /// The whole file that comes of it.

@@ -1,0 +1,189 @@
+// Models of other formats as GGUF files: the same model to whoever reads them.
+#include "frontend/heddle.h"
+#include "frontend/quantize.h"
+#include "runtime/bf16.h"
+#include "tests/support/data.h"
+#include "tests/unit/compiler/written_models.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+using namespace heddle;
+using namespace heddle::test::written;
+using test::WrittenModel;
+namespace json = llvm::json;
+
+namespace {
+
+std::vector<int32_t> someIds(size_t count) {
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < count; ++i)
+    ids.push_back(int32_t(i * 11 % words));
+  return ids;
+}
+
+/// Values that bf16 holds, so that a file in bf16 loses nothing.
+WrittenModel rounded(WrittenModel model) {
+  for (auto &[name, tensor] : model.tensors)
+    if (tensor.shape.size() > 1)
+      for (float &value : tensor.values)
+        value = runtime::fromBf16(runtime::toBf16(value));
+  return model;
+}
+
+/// Writes the model at `path` as a GGUF file; the error where that is refused.
+std::string convert(const test::TemporaryFolder &folder, const std::string &path,
+                    const char *type = "bf16") {
+  auto quantizer = Quantizer::open(
+      path,
+      {.type = findFileType(type), .fallback = true, .threads = 1, .tokenizer = {}, .opening = {}});
+  if (!quantizer)
+    return quantizer.error().message;
+  std::string file;
+  Status status = quantizer->write([&](std::span<const std::byte> bytes) {
+    file.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    return Status();
+  });
+  EXPECT_TRUE(status);
+  folder.write("written.gguf", file);
+  return "";
+}
+
+void expectSameModel(const WrittenModel &model, int64_t context = 0) {
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(convert(folder, test::writeFolder(folder, model)), "");
+  auto loaded = loadModel(folder.path("written.gguf"), {.context = context});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::vector<int32_t> ids = someIds(17);
+  // In f32: products of bf16 round what they multiply.
+  auto oracle = Oracle::create(loaded->source, loaded->weights, ElementType::f32);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  auto found = oracle->prefill(ids);
+  ASSERT_TRUE(found) << found.error().message;
+  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
+  ASSERT_EQ(found->size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR((*found)[i], expected[i], 1e-5) << i;
+}
+
+/// What GGUF cannot say of the models that are written for tests.
+const std::map<std::string, const char *> refusals = {
+    {"qwen2", "GGUF has no keys for its windows in a model of architecture qwen2"},
+    {"gemma2", "GGUF has no keys for the scale of its scores in a model of architecture gemma2"},
+    {"gemma3", "GGUF has no keys for"},
+};
+
+class WrittenAsGguf : public testing::TestWithParam<test::NamedModel> {};
+
+TEST_P(WrittenAsGguf, IsTheSameModelOrIsRefused) {
+  const WrittenModel model = rounded(GetParam().make());
+  const auto refusal = refusals.find(GetParam().name);
+  if (refusal == refusals.end())
+    return expectSameModel(model);
+  const test::TemporaryFolder folder;
+  const std::string error = convert(folder, test::writeFolder(folder, model));
+  EXPECT_NE(error.find(refusal->second), std::string::npos) << error;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, WrittenAsGguf, testing::ValuesIn(test::writtenModels()),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+/// As they are published: what llama.cpp derives instead of reading it is so.
+TEST(WrittenAsGguf, GemmaOfPublishedShapeIsTheSameModel) {
+  for (const test::NamedModel &named : test::writtenModels()) {
+    const std::string name = named.name;
+    if (name != "gemma2" && name != "gemma3")
+      continue;
+    WrittenModel model = rounded(named.make());
+    model.config["query_pre_attn_scalar"] = d;
+    model.meaning.attentionScale = 0;
+    if (name == "gemma3") {
+      model.config["sliding_window_pattern"] = 6;
+      model.meaning.window = [](int64_t) { return 4; };
+      model.meaning.frequency = [](int64_t, int64_t pair) {
+        return std::pow(100.0, -2.0 * double(pair) / d);
+      };
+    }
+    expectSameModel(model);
+  }
+}
+
+// Scalings become keys or tables of factors.
+TEST(WrittenAsGguf, RotaryScalingIsCarriedOver) {
+  using json::Array;
+  using json::Object;
+  const Object scalings[] = {
+      Object{{"rope_type", "linear"}, {"factor", 8.0}},
+      Object{{"rope_type", "yarn"}, {"factor", 8.0}, {"original_max_position_embeddings", 64}},
+      Object{{"rope_type", "llama3"},
+             {"factor", 8.0},
+             {"low_freq_factor", 1.0},
+             {"high_freq_factor", 4.0},
+             {"original_max_position_embeddings", 64}},
+      Object{{"rope_type", "longrope"},
+             {"short_factor", Array{1.0, 1.5, 2.0}},
+             {"long_factor", Array{1.5, 2.5, 7.0}},
+             {"original_max_position_embeddings", 64}},
+  };
+  for (const Object &scaling : scalings) {
+    const std::string kind = scaling.getString("rope_type")->str();
+    WrittenModel model = rounded(tied(test::writtenKin("llama")));
+    model.config["rope_scaling"] = json::Object(scaling);
+    const test::TemporaryFolder folder;
+    const std::string source = test::writeFolder(folder, model);
+    ASSERT_EQ(convert(folder, source), "") << kind;
+    // Within and beyond the original context, where longrope has other factors.
+    for (const int64_t context : {40, 400}) {
+      std::vector<std::vector<double>> logits;
+      for (const std::string &path : {source, folder.path("written.gguf")}) {
+        auto loaded = loadModel(path, {.context = context});
+        ASSERT_TRUE(loaded) << loaded.error().message;
+        auto oracle = Oracle::create(loaded->source, loaded->weights, ElementType::f32);
+        ASSERT_TRUE(oracle) << oracle.error().message;
+        logits.push_back(*oracle->prefill(someIds(30)));
+      }
+      for (size_t i = 0; i < logits[0].size(); ++i)
+        EXPECT_NEAR(logits[0][i], logits[1][i], 1e-5) << kind << ", " << context << ": " << i;
+    }
+  }
+  WrittenModel dynamic = tied(test::writtenKin("llama"));
+  dynamic.config["rope_scaling"] = json::Object{{"rope_type", "dynamic"}, {"factor", 2.0}};
+  const test::TemporaryFolder folder;
+  EXPECT_NE(convert(folder, test::writeFolder(folder, dynamic)).find("dynamic rotary scaling"),
+            std::string::npos);
+}
+
+// Trained models: the tables of words too.
+TEST(WrittenAsGguf, TrainedModelsKeepTheirIds) {
+  HEDDLE_TEST_DATA_FILE(llama2c, "llama2c/stories260K.bin");
+  HEDDLE_TEST_DATA_FILE(gguf, "gguf/stories260Ktok512.gguf");
+  HEDDLE_TEST_DATA_FILE(gpt2, "safetensors/capp-gpt2");
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(convert(folder, llama2c.string()), "");
+  const std::string written = test::readFile(folder.path("written.gguf"));
+  const std::string published = test::readFile(gguf);
+  const auto ours = parseGguf(std::as_bytes(std::span(written)), "ours");
+  const auto theirs = parseGguf(std::as_bytes(std::span(published)), "theirs");
+  ASSERT_TRUE(ours && theirs);
+  EXPECT_EQ(**ours->texts("tokenizer.ggml.tokens"), **theirs->texts("tokenizer.ggml.tokens"));
+  EXPECT_EQ(**ours->numbers("tokenizer.ggml.scores"), **theirs->numbers("tokenizer.ggml.scores"));
+  EXPECT_EQ(**ours->integer("tokenizer.ggml.bos_token_id"), 1);
+
+  ASSERT_EQ(convert(folder, gpt2.string()), "");
+  const std::vector<int32_t> ids = {2, 8, 14, 17, 22, 25, 49};
+  std::vector<std::vector<double>> logits;
+  for (const std::string &path : {gpt2.string(), folder.path("written.gguf")}) {
+    auto loaded = loadModel(path);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    auto oracle = Oracle::create(loaded->source, loaded->weights, ElementType::bf16);
+    ASSERT_TRUE(oracle) << oracle.error().message;
+    logits.push_back(*oracle->prefill(ids));
+  }
+  // bf16 rounds what it multiplies: the same weights up to that, in another order of rows.
+  EXPECT_LT(difference(std::vector<float>(logits[1].begin(), logits[1].end()), logits[0]).rms,
+            1e-3);
+}
+
+} // namespace
