@@ -184,6 +184,20 @@ LogicalResult DimAnalysis::meetConditions(Operation *op, const MaskConditions &m
                  (!mask.mask || succeeded(meet(op, mask.mask, scores))));
 }
 
+LogicalResult DimAnalysis::visitAppend(CacheAppendInterface append) {
+  Rows source = rows(append.getRows());
+  if (source.keys || !isa<BlockArgument>(append.getRows()))
+    return append->emitOpError("needs rows that are an argument of the function");
+  Size keys = dim(DimKind::keys, source.argument);
+  dim(DimKind::context);
+  sequencesOf[append.getKeyRows()] = {source.argument, true};
+  for (Value value : {append.getAllKeys(), append.getAllValues()}) {
+    auto type = cast<RankedTensorType>(value.getType());
+    sizesOf[value] = {constantSize(type.getDimSize(0)), keys, constantSize(type.getDimSize(2))};
+  }
+  return success();
+}
+
 LogicalResult DimAnalysis::visit(Operation *op) {
   auto of = [&](Value value) { return SmallVector<Size>(sizes(value)); };
   auto setBroadcast = [&](ValueRange operands) -> LogicalResult {
@@ -223,6 +237,13 @@ LogicalResult DimAnalysis::visit(Operation *op) {
           return failure();
         return set(op, input);
       })
+      .Case([&](RotaryTableOp table) { return set(op, {sizes(table.getPositions())[0], {}, {}}); })
+      .Case([&](TurnOp turn) {
+        auto input = of(turn.getInput());
+        if (failed(unify(op, input[1], sizes(turn.getTable())[0])))
+          return failure();
+        return set(op, input);
+      })
       .Case([&](MaskOp mask) {
         auto scores = of(mask.getScores());
         if (failed(meetConditions(op, maskConditions(mask), scores)))
@@ -233,22 +254,11 @@ LogicalResult DimAnalysis::visit(Operation *op) {
         return set(op, {constantSize(split.getHeads()), sizes(split.getInput())[0], {}});
       })
       .Case([&](MergeHeadsOp merge) { return set(op, {sizes(merge.getInput())[1], {}}); })
-      .Case([&](CacheAppendOp append) {
-        Rows source = rows(append.getRows());
-        if (source.keys || !isa<BlockArgument>(append.getRows()))
-          return LogicalResult(op->emitOpError("needs rows that are an argument of the function"));
+      .Case([&](CacheAppendOp append) -> LogicalResult {
         for (Value value : {append.getKeys(), append.getValues()})
           if (failed(unify(op, sizes(value)[1], rowCount(append.getRows()))))
             return failure();
-        Size keys = dim(DimKind::keys, source.argument);
-        dim(DimKind::context);
-        sequencesOf[append.getKeyRows()] = {source.argument, true};
-        for (Value value : {append.getAllKeys(), append.getAllValues()}) {
-          auto type = cast<RankedTensorType>(value.getType());
-          sizesOf[value] = {constantSize(type.getDimSize(0)), keys,
-                            constantSize(type.getDimSize(2))};
-        }
-        return success();
+        return visitAppend(append);
       })
       .Case([&](TransposeOp transpose) {
         SmallVector<Size> sizes;
@@ -310,6 +320,16 @@ LogicalResult DimAnalysis::visit(Operation *op) {
           return failure();
         result.back() = weight[transposed ? 0 : 1];
         return failed(meet(op, linear.getExtras(), result)) ? failure() : set(op, result);
+      })
+      .Case([&](ProjectHeadsOp project) -> LogicalResult {
+        Size rows = sizes(project.getInput())[0];
+        if (failed(unify(op, rows, rowCount(project.getRows()))) ||
+            (project.getTable() && failed(unify(op, rows, sizes(project.getTable())[0]))))
+          return failure();
+        auto query = project.getQuery().getType();
+        sizesOf[project.getQuery()] = {constantSize(query.getDimSize(0)), rows,
+                                       constantSize(query.getDimSize(2))};
+        return visitAppend(project);
       })
       .Case([&](AttentionOp attention) {
         auto query = of(attention.getQuery()), key = of(attention.getKey());

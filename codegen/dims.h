@@ -45,6 +45,8 @@ public:
 
 private:
   mlir::LogicalResult visit(mlir::Operation *op);
+  /// The sizes of what an append gives of the cache.
+  mlir::LogicalResult visitAppend(ir::CacheAppendInterface append);
   void visitArguments(mlir::func::FuncOp function);
   mlir::LogicalResult set(mlir::Operation *op, llvm::SmallVector<Size> sizes);
   mlir::LogicalResult unify(mlir::Operation *op, const Size &a, const Size &b);

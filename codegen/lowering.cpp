@@ -20,7 +20,7 @@ std::string Lowering::signature(Operation *op) const {
     StringRef name = attribute.getName();
     bool naming = name == idAttrName || name == fromAttrName || name == buffersAttrName ||
                   name == temporariesAttrName || name == joinedAttrName ||
-                  (isa<CacheAppendOp>(op) && name == "layer");
+                  (isa<CacheAppendInterface>(op) && name == "layer");
     if (!naming)
       stream << ' ' << name << '=' << attribute.getValue();
     else if (name == temporariesAttrName)
@@ -40,8 +40,8 @@ std::string Lowering::signature(Operation *op) const {
       writeSizes(view.offset);
       // Attention reads keys and values where the cache has them.
       Operation *source = view.root.getDefiningOp();
-      stream << (isa_and_nonnull<CacheAppendOp>(source) ? " cached" : "");
-      if (auto append = dyn_cast_or_null<CacheAppendOp>(source))
+      stream << (isa_and_nonnull<CacheAppendInterface>(source) ? " cached" : "");
+      if (auto append = dyn_cast_or_null<CacheAppendInterface>(source))
         stream << context.dims.rows(append.getRows()).argument;
     } else if (isa<SequencesType>(value.getType())) {
       DimAnalysis::Rows rows = context.dims.rows(value);
@@ -134,9 +134,9 @@ FailureOr<Attribute> Lowering::resolve(Operation *op, Ref ref) const {
     return rowsOf("output_rows", "output_rows");
   case Ref::cacheKeys:
   case Ref::cacheValues: {
-    auto append = dyn_cast<CacheAppendOp>(op);
+    auto append = dyn_cast<CacheAppendInterface>(op);
     if (!append)
-      append = op->getOperand(ref.index).getDefiningOp<CacheAppendOp>();
+      append = cast<CacheAppendInterface>(op->getOperand(ref.index).getDefiningOp());
     return Attribute(
         place(mlir, ref.kind == Ref::cacheKeys ? "cache_keys" : "cache_values", append.getLayer()));
   }

@@ -14,17 +14,17 @@ namespace heddle::codegen {
 /// An operand of a kernel, named relative to the operation it is built for.
 struct Ref {
   enum Kind {
-    operand,    ///< the buffer of tensor operand `index`
-    panels,     ///< weight operand `index` in panels
-    result,     ///< the buffer of result `index`
-    temporary,  ///< buffer `index` of the operation's temporaries
-    sequences,  ///< `Sequence` records of operand `index` (of type !heddle.sequences), i32
-                ///< quadruples
-    rows,       ///< `Row` records of operand `index`, token rows or key view, i32 pairs
-    keyRows,    ///< `Row` records of the key view of the tokens that operand `index` describes
-    outputRows, ///< indices of the wanted rows of operand `index`, i32
-    cacheKeys, ///< keys of the layer that cache_append made: operand `index` is one of its results,
-               ///< or the operation is the cache_append itself
+    operand,     ///< the buffer of tensor operand `index`
+    panels,      ///< weight operand `index` in panels
+    result,      ///< the buffer of result `index`
+    temporary,   ///< buffer `index` of the operation's temporaries
+    sequences,   ///< `Sequence` records of operand `index` (of type !heddle.sequences), i32
+                 ///< quadruples
+    rows,        ///< `Row` records of operand `index`, token rows or key view, i32 pairs
+    keyRows,     ///< `Row` records of the key view of the tokens that operand `index` describes
+    outputRows,  ///< indices of the wanted rows of operand `index`, i32
+    cacheKeys,   ///< keys of the layer that was appended to: operand `index` is a result of the
+                 ///< append, or the operation is the append itself
     cacheValues, ///< its values
   } kind;
   unsigned index = 0;

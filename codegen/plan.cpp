@@ -100,8 +100,8 @@ struct Plan : impl::PlanBase<Plan> {
   void chooseLayouts(func::FuncOp function) {
     Builder builder(function.getContext());
     for (Operation &op : function.getBody().front()) {
-      bool rotated =
-          isa<RotateOp>(op) && isa_and_nonnull<SplitHeadsOp>(op.getOperand(0).getDefiningOp());
+      bool rotated = isa<RotateOp, TurnOp>(op) &&
+                     isa_and_nonnull<SplitHeadsOp>(op.getOperand(0).getDefiningOp());
       bool merged =
           op.getNumResults() == 1 && isa<AttentionOp, MatmulOp>(op) &&
           llvm::any_of(op.getUsers(), [](Operation *user) { return isa<MergeHeadsOp>(user); });

@@ -76,7 +76,7 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
         matmulToLinear(matmul);
     }
     for (Operation &op : body)
-      if (isa<LinearOp, GatedLinearOp, MatmulOp>(op))
+      if (isa<LinearOp, GatedLinearOp, MatmulOp, ProjectHeadsOp>(op))
         convertInput(&op);
     for (MapOp rounding : roundingOps)
       sinkRounding(rounding);

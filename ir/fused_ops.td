@@ -87,6 +87,66 @@ def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
   let hasVerifier = 1;
 }
 
+def Heddle_RotaryTableOp : Heddle_Op<"rotary_table", [Pure]> {
+  let summary = "the factors of rotary positions, for all heads and layers";
+  let description = [{
+    For each position, and each entry i of a head that turns, the two factors that `turn` multiplies entry i (`[t, 0, i]`) and its partner
+    (`[t, 1, i]`) with: cosine, and sine with its sign. Pairs, frequencies, magnitude and rounding are those of `rotate`; twice as many
+    entries turn as there are frequencies.
+
+    ```mlir
+    %t = heddle.rotary_table interleaved %p {base = 1.0e+04 : f64} : (tensor<?xi32>) -> tensor<?x2x8xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_PairingAttr:$pairing, Heddle_IdTensor:$positions,
+                       Optional<Heddle_F64Tensor>:$frequencies, OptionalAttr<F64Attr>:$base,
+                       DefaultValuedAttr<F64Attr, "1.0">:$magnitude);
+  let results = (outs Heddle_F32Tensor:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($pairing) $positions (`frequencies` `(` $frequencies^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Heddle_TurnOp : Heddle_Op<"turn", [Pure]> {
+  let summary = "rotary positions by a table";
+  let description = [{
+    `rotate` with factors `[T, 2, dims]` that `rotary_table` made for the same pairing: the first `dims` entries of every row of `[H, T, d]` turn,
+    the rest pass. Both products are rounded before they are added.
+
+    ```mlir
+    %r = heddle.turn interleaved %q, %t : (tensor<8x?x8xf32>, tensor<?x2x8xf32>) -> tensor<8x?x8xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_PairingAttr:$pairing, Heddle_F32Tensor:$input, Heddle_F32Tensor:$table);
+  let results = (outs Heddle_F32Tensor:$result);
+  let assemblyFormat = "custom<Keyword>($pairing) $input `,` $table attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Heddle_ProjectHeadsOp : Heddle_Op<"project_heads", [Pure, AttrSizedOperandSegments, Heddle_CacheAppendInterface]> {
+  let summary = "queries, keys and values from one input, keys and values straight into the cache";
+  let description = [{
+    Three products of one input `[T, K]`, as `matmul`; then, with `biases` `[N]`, the bias of each; then all split into heads. Queries and keys
+    turn by `table`, as in `turn`, where there is one. Keys and values are added to the cache, as by `cache_append`, whose results follow the queries `[H, T, d]`.
+
+    ```mlir
+    %q, %c1, %ks, %vs, %kr = heddle.project_heads %x, %wq, %wk, %wv table(%t) cache(%c) rows(%rows) {layer = 0 : i64, pairing = #heddle.pairing<half_split>, transpose_rhs} : (tensor<?x64xf32>, tensor<64x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>, tensor<?x2x8xf32>, !heddle.cache<5 x 4, 8, 8, f32>, !heddle.sequences) -> (tensor<8x?x8xf32>, !heddle.cache<5 x 4, 8, 8, f32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences)
+    ```
+  }];
+  let arguments = (ins Heddle_FactorTensor:$input, Heddle_WeightTensor:$queryWeight,
+                       Heddle_WeightTensor:$keyWeight, Heddle_WeightTensor:$valueWeight,
+                       Variadic<Heddle_FloatTensor>:$biases, Optional<Heddle_F32Tensor>:$table,
+                       Heddle_Cache:$cache, Heddle_Sequences:$rows, UnitAttr:$transpose_rhs,
+                       OptionalAttr<Heddle_PairingAttr>:$pairing, I64Attr:$layer);
+  let results = (outs Heddle_F32Tensor:$query, Heddle_Cache:$newCache, Heddle_FloatTensor:$allKeys,
+                      Heddle_FloatTensor:$allValues, Heddle_Sequences:$keyRows);
+  let assemblyFormat = [{
+    $input `,` $queryWeight `,` $keyWeight `,` $valueWeight (`biases` `(` $biases^ `)`)? (`table` `(` $table^ `)`)? `cache` `(` $cache `)` `rows` `(` $rows `)` attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 def Heddle_AttentionOp : Heddle_FusedOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax(chain(q k^T), masked) v, without the scores in memory";
   let description = [{

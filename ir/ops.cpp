@@ -27,10 +27,16 @@ static void printKeyword(OpAsmPrinter &printer, Operation *, Attribute attribute
 
 } // namespace heddle::ir
 
+#include "ir/cache_interface.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "ir/operations.cpp.inc"
 
 namespace heddle::ir {
+
+static bool meet(int64_t a, int64_t b) {
+  return a == b || ShapedType::isDynamic(a) || ShapedType::isDynamic(b);
+}
 
 //===-- Weights and constants
 //-------------------------------------------------------------------===//
@@ -164,6 +170,121 @@ LogicalResult GatedLinearOp::verify() {
       failed(verifyBlocks(*this, getInput().getType(), getGate().getType(), getTransposeRhs())))
     return failure();
   return verifyRegion(*this, 2, getExtras(), getType().getShape(), getType().getElementType());
+}
+
+//===-- Rotary positions by a table
+//-------------------------------------------------------------===//
+
+/// A table of factors for `rows` rows: `[rows, 2, dims]`, an even number of entries that turn.
+static LogicalResult verifyTable(Operation *op, RankedTensorType table, int64_t rows) {
+  if (table.getRank() == 3 && meet(table.getDimSize(0), rows) && table.getDimSize(1) == 2 &&
+      !table.isDynamicDim(2) && table.getDimSize(2) >= 2 && table.getDimSize(2) % 2 == 0)
+    return success();
+  return op->emitOpError("needs a table [rows, 2, entries that turn], found ") << describe(table);
+}
+
+LogicalResult RotaryTableOp::verify() {
+  auto positions = getPositions().getType();
+  if (positions.getRank() != 1)
+    return emitOpError("needs positions [rows], found ") << describe(positions);
+  if (failed(verifyTable(*this, getType(), positions.getDimSize(0))))
+    return failure();
+  if (bool(getFrequencies()) == bool(getBase()))
+    return emitOpError("needs either a base or frequencies");
+  if (getBase() && !(getBase()->convertToDouble() > 0))
+    return emitOpError("needs a positive base");
+  if (getFrequencies()) {
+    auto frequencies = getFrequencies().getType();
+    if (frequencies.getRank() != 1 || frequencies.getDimSize(0) * 2 != getType().getDimSize(2))
+      return emitOpError("needs ")
+             << getType().getDimSize(2) / 2 << " frequencies, found " << describe(frequencies);
+  }
+  return success();
+}
+
+/// Heads `[H, T, d]` that `table` turns.
+static LogicalResult verifyTurned(Operation *op, RankedTensorType heads, RankedTensorType table) {
+  if (failed(verifyTable(op, table, heads.getDimSize(1))))
+    return failure();
+  if (table.getDimSize(2) > heads.getDimSize(2))
+    return op->emitOpError("turns ")
+           << table.getDimSize(2) << " entries of heads of " << heads.getDimSize(2);
+  return success();
+}
+
+LogicalResult TurnOp::verify() {
+  auto type = getInput().getType();
+  if (type.getRank() != 3 || type.isDynamicDim(2))
+    return emitOpError("needs [heads, rows, width], found ") << describe(type);
+  if (getType() != type)
+    return emitOpError("gives ") << describe(type) << ", not " << describe(getType());
+  return verifyTurned(*this, type, getTable().getType());
+}
+
+/// One of the three products: its columns are the heads, side by side.
+static LogicalResult verifyProjection(ProjectHeadsOp op, TypedValue<RankedTensorType> weight,
+                                      int64_t heads, int64_t width) {
+  RankedTensorType input = op.getInput().getType();
+  auto product = RankedTensorType::get({input.getDimSize(0), heads * width},
+                                       Float32Type::get(op.getContext()));
+  return success(
+      succeeded(verifyProduct(op, input, weight.getType(), op.getTransposeRhs(), product)) &&
+      succeeded(verifyBlocks(op, input, weight.getType(), op.getTransposeRhs())));
+}
+
+LogicalResult ProjectHeadsOp::verify() {
+  auto input = getInput().getType(), query = getQuery().getType();
+  auto cache = cast<CacheType>(getCache().getType());
+  if (input.getRank() != 2)
+    return emitOpError("needs an input [rows, width], found ") << describe(input);
+  if (query.getRank() != 3 || query.isDynamicDim(0) || query.isDynamicDim(2) ||
+      query.getDimSize(0) < 1)
+    return emitOpError("gives queries [heads, rows, width], not ") << describe(query);
+  if (!meet(query.getDimSize(1), input.getDimSize(0)))
+    return emitOpError("gives a query for each row, found ")
+           << describe(input) << " and " << describe(query);
+  int64_t heads = cache.getHeads();
+  if (failed(verifyProjection(*this, getQueryWeight(), query.getDimSize(0), query.getDimSize(2))) ||
+      failed(verifyProjection(*this, getKeyWeight(), heads, cache.getKeyWidth())) ||
+      failed(verifyProjection(*this, getValueWeight(), heads, cache.getValueWidth())))
+    return failure();
+  // The input is rounded once.
+  auto roundingFor = [](TypedValue<RankedTensorType> weight) -> Type {
+    auto blocks = dyn_cast<BlocksType>(weight.getType().getElementType());
+    return blocks ? Type(blocks.rowsFor()) : weight.getType().getElementType();
+  };
+  if (roundingFor(getKeyWeight()) != roundingFor(getQueryWeight()) ||
+      roundingFor(getValueWeight()) != roundingFor(getQueryWeight()))
+    return emitOpError("needs weights that take one rounding of their input, found ")
+           << describe(getQueryWeight().getType()) << ", " << describe(getKeyWeight().getType())
+           << " and " << describe(getValueWeight().getType());
+  if (!getBiases().empty() && getBiases().size() != 3)
+    return emitOpError("needs a bias of each product, or none");
+  int64_t widths[] = {query.getDimSize(0) * query.getDimSize(2), heads * cache.getKeyWidth(),
+                      heads * cache.getValueWidth()};
+  for (auto [bias, width] : llvm::zip(getBiases(), widths))
+    if (auto type = cast<RankedTensorType>(bias.getType());
+        type.getRank() != 1 || type.getDimSize(0) != width)
+      return emitOpError("needs a bias of ") << width << " entries, found " << describe(type);
+  if (bool(getTable()) != bool(getPairing()))
+    return emitOpError("needs a table and a pairing, or neither");
+  if (getTable()) {
+    auto keys = RankedTensorType::get({heads, query.getDimSize(1), cache.getKeyWidth()},
+                                      query.getElementType());
+    if (failed(verifyTurned(*this, query, getTable().getType())) ||
+        failed(verifyTurned(*this, keys, getTable().getType())))
+      return failure();
+  }
+  if (int64_t(getLayer()) < 0 || int64_t(getLayer()) >= cache.getLayers())
+    return emitOpError("appends to layer ") << getLayer() << " of a cache of " << cache.getLayers();
+  auto all = [&](int64_t width) {
+    return RankedTensorType::get({heads, ShapedType::kDynamic, width}, cache.getElement());
+  };
+  if (getNewCache().getType() != cache || getAllKeys().getType() != all(cache.getKeyWidth()) ||
+      getAllValues().getType() != all(cache.getValueWidth()))
+    return emitOpError("gives the cache, ")
+           << describe(all(cache.getKeyWidth())) << " and " << describe(all(cache.getValueWidth()));
+  return success();
 }
 
 LogicalResult AttentionOp::verify() {

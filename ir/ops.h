@@ -5,6 +5,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include "ir/cache_interface.h.inc"
+
 #define GET_OP_CLASSES
 #include "ir/operations.h.inc"
 

@@ -7,6 +7,7 @@
 include "ir/dialect.td"
 include "ir/types.td"
 include "ir/attributes.td"
+include "ir/cache_interface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -308,7 +309,7 @@ def Heddle_RotateOp : Heddle_GraphOp<"rotate"> {
   }];
 }
 
-def Heddle_CacheAppendOp : Heddle_GraphOp<"cache_append"> {
+def Heddle_CacheAppendOp : Heddle_GraphOp<"cache_append", [Heddle_CacheAppendInterface]> {
   let summary = "adds the keys and values of this call to the cache";
   let description = [{
     Writes the rows of `keys` `[Hkv, T, d]` and `values` `[Hkv, T, dv]` to the cache of `layer` at the positions that `rows` gives, and

@@ -62,6 +62,36 @@ def FuseAttention : Pass<"fuse-attention", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"fused", "fused", "attentions made">];
 }
 
+def FuseProjections : Pass<"fuse-projections", "::mlir::func::FuncOp"> {
+  let summary = "queries, keys and values are one product, keys and values go straight into the cache";
+  let description = [{
+    Three products of one input with weights, their biases, split into heads, queries and keys turned alike or not at all, keys and values
+    added to the cache: one `project_heads`. The input is read once, no heads go to memory before they are turned,
+    keys and values never but in the cache's layout. The factors of the rotation become a `rotary_table`, one for all layers.
+
+    It does not fire where something else reads what lies between product and heads, or the queries before the append, where heads
+    are normed before they turn, where only some of the three have a bias, and where the weights round their input differently.
+
+    Example: tests/lit/passes/fuse-projections.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "appends fused with the products before them">];
+}
+
+def FuseRotation : Pass<"fuse-rotation", "::mlir::func::FuncOp"> {
+  let summary = "angles of rotary positions are computed once for all heads and layers";
+  let description = [{
+    Two or more `rotate` that agree in positions, frequencies and pairing become `turn` by one `rotary_table`, which holds
+    cosines and sines of every position of the call.
+
+    It does not fire for a rotation that has no like: it would only write and read its factors.
+
+    Example: tests/lit/passes/fuse-rotation.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "rotations that share a table">];
+}
+
 def FuseGatedLinear : Pass<"fuse-gated-linear", "::mlir::func::FuncOp"> {
   let summary = "two products of one input and the gate between them become one pass over it";
   let description = [{

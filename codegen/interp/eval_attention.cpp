@@ -2,6 +2,7 @@
 #include "codegen/interp/frame.h"
 
 #include "runtime/reference/heads.h"
+#include "runtime/reference/matmul.h"
 #include "runtime/reference/rotate.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -92,6 +93,18 @@ static Status evalGatherHeads(ir::GatherHeadsOp op, Frame &frame) {
   return {};
 }
 
+static reference::RotaryPairing pairingOf(ir::Pairing pairing) {
+  return pairing == ir::Pairing::Interleaved ? reference::RotaryPairing::interleaved
+                                             : reference::RotaryPairing::halfSplit;
+}
+
+/// The frequencies of a rotate or rotary_table that turns `dims` entries.
+template <class Op>
+static std::vector<double> frequenciesOf(Op op, int64_t dims, Frame &frame) {
+  return op.getFrequencies() ? frame.tensor(op.getFrequencies()).data
+                             : reference::rotaryFrequencies(op.getBase()->convertToDouble(), dims);
+}
+
 static Status evalRotate(ir::RotateOp op, Frame &frame) {
   const Tensor64 &input = frame.tensor(op.getInput());
   const Tensor64 &positions = frame.tensor(op.getPositions());
@@ -101,14 +114,37 @@ static Status evalRotate(ir::RotateOp op, Frame &frame) {
       !status)
     return status;
   std::vector<double> frequencies =
-      op.getFrequencies()
-          ? frame.tensor(op.getFrequencies()).data
-          : reference::rotaryFrequencies(op.getBase()->convertToDouble(),
-                                         int64_t(op.getDims().value_or(input.dim(2))));
-  auto pairing = op.getPairing() == ir::Pairing::Interleaved ? reference::RotaryPairing::interleaved
-                                                             : reference::RotaryPairing::halfSplit;
-  frame.set(op.getResult(), reference::rotate(input, positions, frequencies, pairing,
-                                              op.getMagnitude().convertToDouble()));
+      frequenciesOf(op, int64_t(op.getDims().value_or(input.dim(2))), frame);
+  frame.set(op.getResult(),
+            reference::rotate(input, positions, frequencies, pairingOf(op.getPairing()),
+                              op.getMagnitude().convertToDouble()));
+  return {};
+}
+
+static Status evalRotaryTable(ir::RotaryTableOp op, Frame &frame) {
+  std::vector<double> frequencies = frequenciesOf(op, op.getType().getDimSize(2), frame);
+  frame.set(op.getResult(), reference::rotaryTable(frame.tensor(op.getPositions()), frequencies,
+                                                   pairingOf(op.getPairing()),
+                                                   op.getMagnitude().convertToDouble()));
+  return {};
+}
+
+/// `heads` turned by `table`.
+static Result<Tensor64> turn(const Tensor64 &heads, const Tensor64 &table, ir::Pairing pairing) {
+  if (Status status =
+          require(table.dim(0) == heads.dim(1),
+                  fmt::format("a table of {} rows meets heads of {}", table.dim(0), heads.dim(1)));
+      !status)
+    return status.error();
+  return reference::turn(heads, table, pairingOf(pairing));
+}
+
+static Status evalTurn(ir::TurnOp op, Frame &frame) {
+  Result<Tensor64> turned =
+      turn(frame.tensor(op.getInput()), frame.tensor(op.getTable()), op.getPairing());
+  if (!turned)
+    return turned.error();
+  frame.set(op.getResult(), *std::move(turned));
   return {};
 }
 
@@ -122,8 +158,9 @@ static Status evalMask(ir::MaskOp op, Frame &frame) {
   return {};
 }
 
-static Status evalCacheAppend(ir::CacheAppendOp op, Frame &frame) {
-  const Tensor64 &keys = frame.tensor(op.getKeys()), &values = frame.tensor(op.getValues());
+/// Adds keys and values of `op` to the cache, and sets what it gives of it.
+static Status append(ir::CacheAppendInterface op, const Tensor64 &keys, const Tensor64 &values,
+                     Frame &frame) {
   const RowsValue &rows = frame.rows(op.getRows());
   for (const Tensor64 *tensor : {&keys, &values})
     if (Status status = checkRows(rows, tensor->dim(1)); !status)
@@ -140,6 +177,37 @@ static Status evalCacheAppend(ir::CacheAppendOp op, Frame &frame) {
   return {};
 }
 
+static Status evalCacheAppend(ir::CacheAppendOp op, Frame &frame) {
+  return append(op, frame.tensor(op.getKeys()), frame.tensor(op.getValues()), frame);
+}
+
+static Status evalProjectHeads(ir::ProjectHeadsOp op, Frame &frame) {
+  auto cache = cast<ir::CacheType>(op.getCache().getType());
+  const Tensor64 &input = frame.tensor(op.getInput());
+  auto project = [&](unsigned which, int64_t heads, bool turns) -> Result<Tensor64> {
+    mlir::Value weight = op->getOperand(1 + which);
+    if (Status status = checkProduct(input, frame.shape(weight), op.getTransposeRhs()); !status)
+      return status.error();
+    Tensor64 product = reference::matmul(input, frame.matrix(weight), op.getTransposeRhs());
+    if (!op.getBiases().empty()) {
+      const Tensor64 &bias = frame.tensor(op.getBiases()[which]);
+      for (size_t i = 0; i < product.data.size(); ++i)
+        product.data[i] += bias.data[i % bias.data.size()];
+    }
+    Tensor64 split = reference::splitHeads(product, heads);
+    return turns ? turn(split, frame.tensor(op.getTable()), *op.getPairing())
+                 : Result<Tensor64>(std::move(split));
+  };
+  bool turns = bool(op.getTable());
+  auto query = project(0, op.getQuery().getType().getDimSize(0), turns);
+  auto keys = project(1, cache.getHeads(), turns), values = project(2, cache.getHeads(), false);
+  for (const auto *each : {&query, &keys, &values})
+    if (!*each)
+      return each->error();
+  frame.set(op.getQuery(), *std::move(query));
+  return append(op, *keys, *values, frame);
+}
+
 void addAttentionEvaluators(Evaluators &table) {
   addEvaluator(table, evalParam);
   addEvaluator(table, evalWeight);
@@ -151,8 +219,11 @@ void addAttentionEvaluators(Evaluators &table) {
   addEvaluator(table, evalMergeHeads);
   addEvaluator(table, evalGatherHeads);
   addEvaluator(table, evalRotate);
+  addEvaluator(table, evalRotaryTable);
+  addEvaluator(table, evalTurn);
   addEvaluator(table, evalMask);
   addEvaluator(table, evalCacheAppend);
+  addEvaluator(table, evalProjectHeads);
 }
 
 } // namespace heddle::codegen

@@ -618,7 +618,7 @@ private:
   mutable AttentionOp op; // its accessors are not const
   const PlanContext &context;
   const DimAnalysis &dims;
-  CacheAppendOp append;
+  CacheAppendInterface append;
   KernelBuilder kernel;
   Emit &e;
   int64_t queryRows, heads, group, depth, valueWidth;

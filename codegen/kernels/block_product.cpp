@@ -15,7 +15,7 @@ BlockProduct::BlockProduct(const Products &products, KernelBuilder &kernel)
       layout(rowBlocks(products.blocks().rowsFor())),
       input(e, kernel.flat({Ref::operand, 0}, products.blocks())) {
   for (unsigned i = 0; i < products.weights; ++i)
-    weights.emplace_back(e, kernel.flat({Ref::panels, 1 + i}, products.blocks()));
+    weights.emplace_back(e, kernel.flat({Ref::panels, products.first + i}, products.blocks()));
 }
 
 SmallVector<Value> BlockProduct::emit(ArrayRef<Value> leading, ArrayRef<Value> rowIndices,

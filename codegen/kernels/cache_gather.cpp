@@ -1,18 +1,28 @@
 // Keys and values of a call's sequences out of the cache, for whatever reads them as tensors.
 #include "codegen/kernels/cache_place.h"
 
+#include "codegen/kernels/key_source.h"
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/row_records.h"
 #include "codegen/kernels/tiles.h"
 #include "codegen/kernels/transpose.h"
+#include "codegen/plan.h"
 
 using namespace mlir;
 using namespace heddle::ir;
 
 namespace heddle::codegen {
 
+static unsigned operandIndex(Operation *op, Value operand) {
+  return std::distance(op->operand_begin(), llvm::find(op->getOperands(), operand));
+}
+
+CachePlace::CachePlace(CacheAppendInterface op, KernelBuilder &kernel, CacheSide side)
+    : kernel(kernel), e(kernel.emit), side(side),
+      cacheType(cast<CacheType>(op.getCache().getType())), rows(operandIndex(op, op.getRows())) {}
+
 Value CachePlace::slotOf(Value sequence) const {
-  Value records = kernel.flat({Ref::sequences, 3}, e.i32());
+  Value records = kernel.flat({Ref::sequences, rows}, e.i32());
   return e.toIndex(e.load(records, e.add(e.mul(e.toIndex(sequence), 4), 3)));
 }
 
@@ -97,14 +107,14 @@ struct GatherEmitter : CachePlace {
 
 } // namespace
 
-void lowerCacheGather(CacheAppendOp op, CacheSide side, Lowering &lowering) {
+static void lowerGather(CacheAppendInterface op, CacheSide side, Lowering &lowering) {
   KernelBuilder kernel(lowering, op, side == CacheSide::keys ? "cache_keys" : "cache_values");
   Emit &e = kernel.emit;
   GatherEmitter emitter{op, kernel, side};
   unsigned index = viewOf(op, side).getResultNumber();
   Value cache = emitter.memory(emitter.bf16() ? e.i32() : e.f32());
   Value result = kernel.result(index);
-  Value records = kernel.flat({Ref::keyRows, 3}, e.i32());
+  Value records = kernel.flat({Ref::keyRows, emitter.rowsOperand()}, e.i32());
 
   Launch launch;
   ArrayRef<Size> sizes = lowering.context.dims.sizes(op->getResult(index));
@@ -127,6 +137,40 @@ void lowerCacheGather(CacheAppendOp op, CacheSide side, Lowering &lowering) {
   });
   launch.bytes = bytesOf(lowering.context, op->getResult(index)) * constantSize(2);
   kernel.finish(std::move(launch));
+}
+
+constexpr std::pair<CacheSide, StringLiteral> gathers[] = {{CacheSide::keys, "gather_keys"},
+                                                           {CacheSide::values, "gather_values"}};
+
+/// Whether all keys, or all values, are read as a tensor. Attention reads the cache itself.
+static bool isRead(CacheAppendInterface op, CacheSide side) {
+  return llvm::any_of(viewOf(op, side).getUses(), [](OpOperand &use) {
+    auto attention = dyn_cast<AttentionOp>(use.getOwner());
+    return !attention || !cacheOf(attention);
+  });
+}
+
+bool isElidedResult(CacheAppendInterface op, unsigned index) {
+  for (auto [side, name] : gathers)
+    if (viewOf(op, side).getResultNumber() == index)
+      return !isRead(op, side);
+  return true;
+}
+
+SmallVector<NamedAttribute> planGathers(CacheAppendInterface op) {
+  Builder builder(op->getContext());
+  SmallVector<NamedAttribute> wanted;
+  for (auto [side, name] : gathers)
+    if (isRead(op, side))
+      wanted.push_back(builder.getNamedAttr(name, builder.getUnitAttr()));
+  return wanted;
+}
+
+void lowerGathers(CacheAppendInterface op, Lowering &lowering) {
+  auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
+  for (auto [side, name] : gathers)
+    if (plan && plan.contains(name))
+      lowerGather(op, side, lowering);
 }
 
 } // namespace heddle::codegen

@@ -1,4 +1,4 @@
-// Where the elements of a layer lie in the cache, for the kernels of cache_append: as
+// Where the elements of a layer lie in the cache, for the kernels that append to it: as
 // runtime/cache.h tells it. Keys stand in blocks of 16 positions, one entry of 16 keys behind the
 // other; in bf16 two entries of a key, or two positions of a value, share a word of 32 bits.
 #pragma once
@@ -13,16 +13,15 @@ static_assert(runtime::keyBlock == lanes, "a block of keys is one vector");
 
 enum class CacheSide { keys, values };
 
-/// The result of cache_append that holds all keys or all values.
-inline mlir::OpResult viewOf(ir::CacheAppendOp op, CacheSide side) {
+/// The result of an append that holds all keys or all values.
+inline mlir::OpResult viewOf(ir::CacheAppendInterface op, CacheSide side) {
   return mlir::cast<mlir::OpResult>(side == CacheSide::keys ? op.getAllKeys() : op.getAllValues());
 }
 
 /// Addresses of one side of the cache, in words: an element in f32, a pair of elements in bf16.
 class CachePlace {
 public:
-  CachePlace(ir::CacheAppendOp op, KernelBuilder &kernel, CacheSide side)
-      : kernel(kernel), e(kernel.emit), side(side), cacheType(op.getCache().getType()) {}
+  CachePlace(ir::CacheAppendInterface op, KernelBuilder &kernel, CacheSide side);
 
   ir::CacheType type() const { return cacheType; }
   bool isKeys() const { return side == CacheSide::keys; }
@@ -38,6 +37,8 @@ public:
   mlir::Value memory(mlir::Type element) const {
     return kernel.flat({isKeys() ? Ref::cacheKeys : Ref::cacheValues}, element);
   }
+  /// The operand that describes the rows of the call.
+  unsigned rowsOperand() const { return rows; }
   /// The slot of a sequence, given by its index.
   mlir::Value slotOf(mlir::Value sequence) const;
   /// The first word of the block that `position` is in.
@@ -50,9 +51,17 @@ protected:
 
 private:
   ir::CacheType cacheType;
+  unsigned rows;
 };
 
-/// Adds the kernel that copies all keys or all values of the call's sequences out of the cache.
-void lowerCacheGather(ir::CacheAppendOp op, CacheSide side, Lowering &lowering);
+/// Whether nothing reads result `index` of an append from memory, where it is one of the cache.
+bool isElidedResult(ir::CacheAppendInterface op, unsigned index);
+
+/// What the plan of an append says of the kernels that copy keys or values out of the cache.
+llvm::SmallVector<mlir::NamedAttribute> planGathers(ir::CacheAppendInterface op);
+
+/// Adds the kernels that it asks for: they copy all keys or all values of the call's sequences out
+/// of the cache.
+void lowerGathers(ir::CacheAppendInterface op, Lowering &lowering);
 
 } // namespace heddle::codegen

@@ -19,8 +19,8 @@ public:
     Type element = products.weight().getElementType();
     Size shape[] = {constantSize(products.panels()), steps, width};
     for (unsigned i = 0; i < products.weights; ++i)
-      weights.push_back(
-          kernel.window(kernel.flat({Ref::panels, 1 + i}, element), shape, rowMajor(shape)));
+      weights.push_back(kernel.window(kernel.flat({Ref::panels, products.first + i}, element),
+                                      shape, rowMajor(shape)));
   }
 
   SmallVector<Value> emit(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel,

@@ -10,16 +10,17 @@
 
 namespace heddle::codegen {
 
-/// A linear or gated_linear seen as the products it makes.
+/// A linear or gated_linear seen as the products it makes; or one of the products of project_heads.
 struct Products {
   mlir::Operation *op;
-  unsigned weights; ///< 1, or 2 where it is gated
+  unsigned weights;   ///< 1, or 2 where it is gated
+  unsigned first = 1; ///< the operand that is the first weight
 
   mlir::RankedTensorType input() const {
     return mlir::cast<mlir::RankedTensorType>(op->getOperand(0).getType());
   }
   mlir::RankedTensorType weight() const {
-    return mlir::cast<mlir::RankedTensorType>(op->getOperand(1).getType());
+    return mlir::cast<mlir::RankedTensorType>(op->getOperand(first).getType());
   }
   bool transposed() const { return op->hasAttr("transpose_rhs"); }
   int64_t depth() const { return weight().getDimSize(transposed() ? 1 : 0); }
@@ -54,6 +55,27 @@ public:
                                               llvm::ArrayRef<mlir::Value> rows, mlir::Value panel,
                                               int64_t panels) = 0;
 };
+
+/// The block of a product that is summed up in registers.
+struct RegisterTile {
+  int64_t rows, panels;
+
+  /// Notes it on `op` for the plan, with what else the kernel is told.
+  void write(mlir::Operation *op, llvm::ArrayRef<mlir::NamedAttribute> others = {}) const;
+  /// Reads it from the plan of `op`; emits an error where there is none that can be.
+  static mlir::FailureOr<RegisterTile> read(mlir::Operation *op);
+};
+
+/// The one that is fast for `products`.
+RegisterTile chooseTile(const Products &products, const PlanContext &context);
+
+/// Runs `body(row, count)` for rows [first, last): in blocks of the tile's, then in pairs, then
+/// alone.
+void forRowBlocks(Emit &emit, const RegisterTile &tile, Phase phase, mlir::Value first,
+                  mlir::Value last, llvm::function_ref<void(mlir::Value, int64_t)> body);
+
+/// Of weights of any type.
+std::unique_ptr<InnerProduct> makeProduct(const Products &products, KernelBuilder &kernel);
 
 /// Of weights in quantised blocks.
 std::unique_ptr<InnerProduct> makeBlockProduct(const Products &products, KernelBuilder &kernel);

@@ -24,6 +24,7 @@ void registerKernels(mlir::DialectRegistry &registry) {
     attachMaskKernels(context);
     attachRotateKernels(context);
     attachCacheKernels(context);
+    attachProjectionKernels(context);
   });
 }
 

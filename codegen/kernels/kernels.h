@@ -18,5 +18,6 @@ void attachRowKernels(mlir::MLIRContext *context);
 void attachMaskKernels(mlir::MLIRContext *context);
 void attachRotateKernels(mlir::MLIRContext *context);
 void attachCacheKernels(mlir::MLIRContext *context);
+void attachProjectionKernels(mlir::MLIRContext *context);
 
 } // namespace heddle::codegen

@@ -8,13 +8,13 @@ using namespace heddle::ir;
 
 namespace heddle::codegen {
 
-CacheAppendOp cacheOf(AttentionOp attention) {
-  auto append = attention.getKey().getDefiningOp<CacheAppendOp>();
+CacheAppendInterface cacheOf(AttentionOp attention) {
+  auto append = dyn_cast_or_null<CacheAppendInterface>(attention.getKey().getDefiningOp());
   bool inPlace = append && attention.getKey() == append.getAllKeys() &&
                  attention.getValue() == append.getAllValues() && attention.getMasked() &&
                  attention.getQueries() == append.getRows() &&
                  attention.getKeys() == append.getKeyRows();
-  return inPlace ? append : CacheAppendOp();
+  return inPlace ? append : CacheAppendInterface();
 }
 
 bool packsBySequence(AttentionOp attention, const PlanContext &context) {

@@ -9,7 +9,7 @@ namespace heddle::codegen {
 
 /// The append whose cache `attention` reads in place, null where it reads tensors. In place needs
 /// a mask over the sequences of that append: without one, a query would see its neighbours' keys.
-ir::CacheAppendOp cacheOf(ir::AttentionOp attention);
+ir::CacheAppendInterface cacheOf(ir::AttentionOp attention);
 
 /// Whether the keys of `attention` are tensors that a batch describes row by row. Each sequence is
 /// then packed from a whole block on, so that what its queries get does not depend on where in the

@@ -21,39 +21,6 @@ namespace heddle::codegen {
 
 namespace {
 
-/// The largest panels that decode reads four at a time: what is so shallow stays in the caches of a
-/// small model.
-constexpr int64_t sideBySideBytes = 16 * 1024;
-/// Rows of a tile of a product with weights in blocks, against two panels.
-constexpr int64_t quantisedRows = 6;
-
-void planProducts(const Products &products, const PlanContext &context) {
-  int64_t rows, panels;
-  if (context.phase == Phase::decode) {
-    rows = context.target.avx512 ? 4 : 2;
-    panels = products.panelBytes() <= sideBySideBytes ? 4 / products.weights : 1;
-    if (!context.target.avx512)
-      panels = std::min<int64_t>(panels, 2 / products.weights);
-  } else {
-    // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
-    rows = 6;
-    panels = context.target.avx512 ? 4 / products.weights : 1;
-    if (!context.target.avx512 && products.weights == 2)
-      rows = 3;
-    if (products.blocks()) {
-      // Sums in f32 and, of the block at hand, in integers.
-      panels = context.target.avx512 ? 2 / products.weights : 1;
-      rows = context.target.avx512 ? quantisedRows : 2;
-    }
-  }
-  panels = std::max<int64_t>(1, std::min(panels, products.panels()));
-  Builder builder(products.op->getContext());
-  products.op->setAttr(kernelAttrName,
-                       builder.getDictionaryAttr(
-                           {builder.getNamedAttr("rows", builder.getI64IntegerAttr(rows)),
-                            builder.getNamedAttr("panels", builder.getI64IntegerAttr(panels))}));
-}
-
 class LinearEmitter {
 public:
   LinearEmitter(Products products, Lowering &lowering)
@@ -64,17 +31,12 @@ public:
         e(kernel.emit) {}
 
   LogicalResult run() {
-    auto plan = products.op->getAttrOfType<DictionaryAttr>(kernelAttrName);
-    auto rowsAttr = plan ? plan.getAs<IntegerAttr>("rows") : IntegerAttr();
-    auto panelsAttr = plan ? plan.getAs<IntegerAttr>("panels") : IntegerAttr();
-    // Accumulators far beyond the registers would unroll into code without end.
-    auto fits = [](IntegerAttr size) { return size && size.getInt() >= 1 && size.getInt() <= 64; };
-    if (!fits(rowsAttr) || !fits(panelsAttr) || rowsAttr.getInt() * panelsAttr.getInt() > 64)
-      return products.op->emitOpError("needs a plan of rows and panels whose product is 1 to 64");
+    FailureOr<RegisterTile> planned = RegisterTile::read(products.op);
+    if (failed(planned))
+      return failure();
     if (products.blocks() && products.blocks().rowsFor() != products.input().getElementType())
       return products.op->emitOpError("needs its input in ") << products.blocks().rowsFor();
-    tileRows = rowsAttr.getInt();
-    tilePanels = panelsAttr.getInt();
+    registers = *planned;
     bindBuffers();
 
     ArrayRef<Size> sizes = context.dims.sizes(products.op->getResult(0));
@@ -86,56 +48,45 @@ public:
       launch.schedule = runtime::Schedule::dynamic;
     for (const Size &size : sizes.drop_back(2))
       launch.grid.push_back({size, 1});
-    launch.grid.push_back({constantSize(products.panels()), tilePanels});
-    launch.grid.push_back({decode ? constantSize(1) : rowCount, decode ? 1 : rowsPerTile});
+    launch.grid.push_back({constantSize(products.panels()), registers.panels});
+    launch.grid.push_back({decode ? constantSize(1) : rowCount, decode ? 1 : productRows});
     Value allRows = kernel.size(rowCount);
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
       leading.assign(tile.begin(), tile.end() - 2);
-      Value first = e.mul(tile.back(), rowsPerTile);
-      Value last = decode ? allRows : e.min(e.add(first, rowsPerTile), allRows);
-      emitPanels(e.mul(tile[tile.size() - 2], tilePanels), decode ? e.index(0) : first, last);
+      Value first = e.mul(tile.back(), productRows);
+      Value last = decode ? allRows : e.min(e.add(first, productRows), allRows);
+      emitPanels(e.mul(tile[tile.size() - 2], registers.panels), decode ? e.index(0) : first, last);
     });
     describeCost(launch, sizes);
-    launch.scratch = constantSize(product->scratchBytes(tilePanels));
+    launch.scratch = constantSize(product->scratchBytes(registers.panels));
     kernel.finish(std::move(launch));
     return success();
   }
 
 private:
   void bindBuffers() {
-    product =
-        products.blocks() ? makeBlockProduct(products, kernel) : makeFloatProduct(products, kernel);
+    product = makeProduct(products, kernel);
     for (unsigned i = 1 + products.weights; i < products.op->getNumOperands(); ++i)
       extras.push_back(kernel.operand(i));
     result = kernel.result();
   }
 
-  /// All rows of [first, last) against `tilePanels` panels from `panel` on, or the fewer that are
+  /// All rows of [first, last) against the tile's panels from `panel` on, or the fewer that are
   /// left.
   void emitPanels(Value panel, Value first, Value last) {
-    int64_t rest = products.panels() % tilePanels;
+    int64_t rest = products.panels() % registers.panels;
     if (rest == 0)
-      return emitRows(panel, tilePanels, first, last);
+      return emitRows(panel, registers.panels, first, last);
     Value whole = e.index(products.panels() - rest);
     e.when(
-        e.less(panel, whole), [&] { emitRows(panel, tilePanels, first, last); },
+        e.less(panel, whole), [&] { emitRows(panel, registers.panels, first, last); },
         [&] { emitRows(panel, rest, first, last); });
   }
 
-  /// Rows in blocks of the tile's, then in pairs, then alone.
   void emitRows(Value panel, int64_t panels, Value first, Value last) {
     product->enterPanels(panel, panels);
-    SmallVector<int64_t> blocks = {tileRows};
-    if (tileRows > 3 && !decode)
-      blocks.push_back(2);
-    if (tileRows > 1)
-      blocks.push_back(1);
-    for (int64_t block : blocks) {
-      Value count = e.mul(e.div(e.sub(last, first), block), block);
-      Value end = e.add(first, count);
-      e.loop(first, end, block, [&](Value row) { emitTile(row, block, panel, panels); });
-      first = end;
-    }
+    forRowBlocks(e, registers, context.phase, first, last,
+                 [&](Value row, int64_t count) { emitTile(row, count, panel, panels); });
   }
 
   void emitTile(Value row, int64_t rows, Value panel, int64_t panels) {
@@ -216,21 +167,25 @@ private:
   bool decode;
   KernelBuilder kernel;
   Emit &e;
-  int64_t tileRows = 1, tilePanels = 1;
+  RegisterTile registers{1, 1};
   std::unique_ptr<InnerProduct> product;
   Value result;
   SmallVector<Value> extras, leading;
 };
 
 struct LinearKernel : KernelOpInterface::ExternalModel<LinearKernel, LinearOp> {
-  void plan(Operation *op, const PlanContext &context) const { planProducts({op, 1}, context); }
+  void plan(Operation *op, const PlanContext &context) const {
+    chooseTile({op, 1}, context).write(op);
+  }
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     return LinearEmitter({op, 1}, lowering).run();
   }
 };
 
 struct GatedLinearKernel : KernelOpInterface::ExternalModel<GatedLinearKernel, GatedLinearOp> {
-  void plan(Operation *op, const PlanContext &context) const { planProducts({op, 2}, context); }
+  void plan(Operation *op, const PlanContext &context) const {
+    chooseTile({op, 2}, context).write(op);
+  }
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     return LinearEmitter({op, 2}, lowering).run();
   }

@@ -91,15 +91,15 @@ public:
     for (const Size &size : sizes.drop_back(2))
       launch.grid.push_back({size, 1});
     launch.grid.push_back({columns, width * lanes});
-    launch.grid.push_back({rowCount, rowsPerTile});
+    launch.grid.push_back({rowCount, productRows});
     Value allRows = kernel.size(rowCount);
     allColumns = kernel.size(columns);
     allDepth = kernel.size(depth);
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
       leading.assign(tile.begin(), tile.end() - 2);
       base = batchBase(kernel, batched ? ArrayRef<Value>(leading) : ArrayRef<Value>());
-      Value first = e.mul(tile.back(), rowsPerTile);
-      Value last = e.min(e.add(first, rowsPerTile), allRows);
+      Value first = e.mul(tile.back(), productRows);
+      Value last = e.min(e.add(first, productRows), allRows);
       Value panel = e.mul(tile[tile.size() - 2], width);
       Value panelCount = e.ceilDiv(allColumns, lanes);
       Value left = e.sub(panelCount, panel);

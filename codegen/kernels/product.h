@@ -8,7 +8,7 @@ namespace heddle::codegen {
 
 /// Rows of the left side in a tile of work: enough to reuse panels from the second-level cache, few
 /// enough to share small products between threads.
-inline constexpr int64_t rowsPerTile = 96;
+inline constexpr int64_t productRows = 96;
 
 /// What ProductTile::left gives for one row of `memref`: the f32, or the pair of bf16, of a step,
 /// which is the last index of `at`.

@@ -38,6 +38,11 @@ public:
         .Case([&](ir::GatedLinearOp gated) {
           weights += elements(gated.getGate()) + elements(gated.getUp());
         })
+        .Case([&](ir::ProjectHeadsOp project) {
+          for (mlir::Value weight :
+               {project.getQueryWeight(), project.getKeyWeight(), project.getValueWeight()})
+            weights += elements(weight);
+        })
         .Case([&](ir::AttentionOp attention) {
           auto query = cast<RankedTensorType>(attention.getQuery().getType());
           auto value = cast<RankedTensorType>(attention.getValue().getType());

@@ -45,7 +45,8 @@ Level levelOf(ModuleOp module) {
     return Level::planned;
   bool fused = module
                    .walk([](Operation *op) {
-                     return isa<ir::MapOp, ir::LinearOp, ir::GatedLinearOp, ir::AttentionOp>(op)
+                     return isa<ir::MapOp, ir::LinearOp, ir::GatedLinearOp, ir::AttentionOp,
+                                ir::RotaryTableOp, ir::TurnOp, ir::ProjectHeadsOp>(op)
                                 ? WalkResult::interrupt()
                                 : WalkResult::advance();
                    })

@@ -23,6 +23,10 @@ static bool readsInBulk(OpOperand &use) {
       .Case([&](ir::GatedLinearOp op) {
         return use.get() == op.getGate() || use.get() == op.getUp();
       })
+      .Case([&](ir::ProjectHeadsOp op) {
+        return llvm::is_contained({op.getQueryWeight(), op.getKeyWeight(), op.getValueWeight()},
+                                  use.get());
+      })
       .Default(false);
 }
 

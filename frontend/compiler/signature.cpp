@@ -41,7 +41,7 @@ struct Reader {
   static void lower(int64_t &bound, int64_t to) { bound = bound == 0 ? to : std::min(bound, to); }
 
   void read(Operation *op) {
-    if (auto append = dyn_cast<ir::CacheAppendOp>(op))
+    if (auto append = dyn_cast<ir::CacheAppendInterface>(op))
       cachedRows = argumentOf(append.getRows());
     if (auto select = dyn_cast<ir::SelectRowsOp>(op))
       selectedRows = argumentOf(select.getRows());

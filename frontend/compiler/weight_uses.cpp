@@ -25,6 +25,11 @@ public:
           note(gated.getGate(), gated.getTransposeRhs());
           note(gated.getUp(), gated.getTransposeRhs());
         })
+        .Case([&](ir::ProjectHeadsOp project) {
+          for (mlir::Value weight :
+               {project.getQueryWeight(), project.getKeyWeight(), project.getValueWeight()})
+            note(weight, project.getTransposeRhs());
+        })
         .Case([&](ir::GatedMlpOp mlp) {
           for (mlir::Value weight : {mlp.getGate(), mlp.getUp(), mlp.getDown()})
             note(weight, mlp.getTransposeWeights());

@@ -654,7 +654,7 @@ private:
     if (x.shape[0] < 1 || x.shape[2] < 0)
       return;
     if (x.shape[2] > 1 && x.shape[1] == tokens && hasRows && chance(40))
-      return keep(rotated(x));
+      return keep(rotated(x, chance(50), chance(70)));
     if (chance(50))
       return keep(emit("merge_heads " + x.name, {x}, {x.shape[1], x.shape[0] * x.shape[2]}));
     if (x.shape[0] < 20)
@@ -669,14 +669,15 @@ private:
     return emit(fmt::format("gather_heads {} {{heads = {} : i64}}", x.name, heads), {x},
                 {heads, x.shape[1], x.shape[2]}, x.element);
   }
-  Node rotated(const Node &x) {
+  Node rotated(const Node &x, bool interleaved, bool allDims) {
     Node p = positionsOf();
-    std::string dims =
-        chance(30) ? fmt::format(", dims = {} : i64", x.shape[2] / 2 * 2) : std::string();
+    std::string dims = allDims || x.shape[2] < 4
+                           ? std::string()
+                           : fmt::format(", dims = {} : i64", x.shape[2] / 4 * 2);
     if (x.shape[2] % 2)
       dims = fmt::format(", dims = {} : i64", x.shape[2] - 1);
     return emit(fmt::format("rotate {} {}, {} {{base = 1.0e+04 : f64{}}}",
-                            chance(50) ? "interleaved" : "half_split", x.name, p.name, dims),
+                            interleaved ? "interleaved" : "half_split", x.name, p.name, dims),
                 {x, p}, x.shape);
   }
 
@@ -709,8 +710,10 @@ private:
     std::string keysAre; ///< the sequences of the keys, or nothing
   };
 
-  Node product(const Node &x, int64_t n) {
-    Node w = weight({n, x.shape.back()}, chance(25) ? "bf16" : "f32");
+  Node product(const Node &x, int64_t n) { return product(x, n, chance(25) ? "bf16" : "f32"); }
+
+  Node product(const Node &x, int64_t n, const char *element) {
+    Node w = weight({n, x.shape.back()}, element);
     Shape shape = x.shape;
     shape.back() = n;
     return emit(fmt::format("matmul {}, {} {{transpose_rhs}}", x.name, w.name), {x, w}, shape);
@@ -719,12 +722,21 @@ private:
   Sides cachedSides(const Node &x) {
     Sides sides;
     int64_t heads = cacheHeads * (1 + below(3));
-    sides.q = splitHeads(product(x, heads * cacheWidth), heads);
-    Node k = splitHeads(product(x, cacheHeads * cacheWidth), cacheHeads);
-    Node v = splitHeads(product(x, cacheHeads * cacheValueWidth), cacheHeads);
-    if (cacheWidth > 1 && chance(50)) {
-      sides.q = rotated(sides.q);
-      k = rotated(k);
+    // Mostly what may become one product: weights of one type, biases or none, turned alike.
+    const char *element = chance(25) ? "bf16" : "f32";
+    bool biased = chance(40);
+    auto projected = [&](int64_t count, int64_t width) {
+      Node y = chance(95) ? product(x, count * width, element) : product(x, count * width);
+      if (biased && chance(95))
+        y = binaryOf("add", y, weight({count * width}));
+      return splitHeads(y, count);
+    };
+    sides.q = projected(heads, cacheWidth);
+    Node k = projected(cacheHeads, cacheWidth), v = projected(cacheHeads, cacheValueWidth);
+    if (cacheWidth > 1 && chance(70)) {
+      bool interleaved = chance(50), allDims = chance(70);
+      sides.q = rotated(sides.q, interleaved, allDims);
+      k = rotated(k, chance(95) ? interleaved : !interleaved, allDims);
     }
     int64_t layer = below(cacheLayers);
     std::string names[4];

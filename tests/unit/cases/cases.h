@@ -53,6 +53,7 @@ std::vector<OpCase> mathCases();
 std::vector<OpCase> shapeCases();
 std::vector<OpCase> attentionCases();
 std::vector<OpCase> fusedCases();
+std::vector<OpCase> projectionCases();
 
 /// A worked example of the theory: runs models and checks what they give (with GoogleTest).
 struct Example {

@@ -45,11 +45,12 @@ Counts fired(const Graph &graph) {
   return counts;
 }
 
-// In every layer: attention; the products after it and after the gate take the residual; the gate.
+// In every layer: attention; what it is fed with; the products after it and after the gate take the
+// residual; the gate.
 TEST(ModelFusions, Llama) {
   EXPECT_THAT(fired(llama({.layers = 3})),
               ElementsAre(Pair("fuse-attention", 3), Pair("fuse-epilogue", 6),
-                          Pair("fuse-gated-linear", 3)));
+                          Pair("fuse-gated-linear", 3), Pair("fuse-projections", 3)));
 }
 
 // In every layer: attention; four products with a bias, of which two take the residual and one
@@ -60,11 +61,12 @@ TEST(ModelFusions, Gpt2) {
 }
 
 // One attention in a layer of the encoder and two in one of the decoder, each with its residual;
-// two products of the network. Embedding and positions are scaled and added, on both sides.
+// two products of the network. Only the decoder's own attention has a cache. Embedding and
+// positions are scaled and added, on both sides.
 TEST(ModelFusions, Transformer2017) {
   EXPECT_THAT(fired(transformer2017({.layers = 2})),
               ElementsAre(Pair("fuse-attention", 6), Pair("fuse-elementwise", 2),
-                          Pair("fuse-epilogue", 14)));
+                          Pair("fuse-epilogue", 14), Pair("fuse-projections", 2)));
 }
 
 // Its scores are a sum over tanh: no product to build attention on.

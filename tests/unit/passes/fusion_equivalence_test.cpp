@@ -148,10 +148,10 @@ std::multiset<std::string> firedOn(const std::string &text) {
   return fired;
 }
 
-TEST(FusionEquivalence, EveryFusionFiresOnTheTinyModel) {
+TEST(FusionEquivalence, FusionsFireOnTheTinyModel) {
   EXPECT_THAT(firedOn(tinyModel({}).text),
-              testing::UnorderedElementsAre("fuse-attention", "fuse-gated-linear", "fuse-epilogue",
-                                            "fuse-epilogue"));
+              testing::UnorderedElementsAre("fuse-attention", "fuse-projections",
+                                            "fuse-gated-linear", "fuse-epilogue", "fuse-epilogue"));
 }
 
 TEST(FusionEquivalence, RandomGraphsInRandomSubsetsAndOrders) {

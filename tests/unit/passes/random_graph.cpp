@@ -53,7 +53,11 @@ public:
     std::vector<std::string> names, types;
     choose(names, types);
     RandomGraph graph;
-    graph.model.text = forward("%x: tensor<?x8xf32>, %rows: !heddle.sequences, %y: tensor<?x8xf32>",
+    names.push_back(cache);
+    types.push_back(cacheType);
+    graph.model.text = forward("%x: tensor<?x8xf32>, %rows: !heddle.sequences, %y: "
+                               "tensor<?x8xf32>, %c: " +
+                                   std::string(cacheType),
                                fmt::format("{}", fmt::join(types, ", ")), body,
                                fmt::format("{}", fmt::join(names, ", ")), globals);
     graph.model.params = params;
@@ -178,8 +182,10 @@ private:
       values.push_back(positions());
     else if (kind < 89)
       values.push_back(gated(rowsOf(width)));
-    else
+    else if (kind < 95)
       values.push_back(attention(rowsOf(width)));
+    else
+      values.push_back(cachedAttention(rowsOf(width)));
   }
 
   Value choice(const Value &x) {
@@ -329,12 +335,60 @@ private:
     }
   }
 
+  /// `a` and `b` turned, mostly alike.
+  void rotate(Value &a, Value &b) {
+    Value p = emit("positions %rows", "!heddle.sequences", {open}, "i32");
+    std::string pairing = chance(50) ? "interleaved" : "half_split", base = "1.0e+04";
+    for (Value *x : {&a, &b}) {
+      *x = emit(fmt::format("rotate {} {}, {} {{base = {} : f64}}", pairing, x->name, p.name, base),
+                typeOf(x->shape) + ", tensor<?xi32>", x->shape);
+      if (chance(10))
+        base = "1.0e+02";
+    }
+  }
+
+  /// Queries, keys and values of one input, the latter in the cache.
+  Value cachedAttention(const Value &x) {
+    bool transposed = chance(50), biased = chance(40);
+    const char *element = chance(30) ? "bf16" : "f32";
+    auto projected = [&](int64_t count) {
+      Value y = matmul(chance(97) ? x : values.front(), 4 * count, transposed,
+                       chance(95) ? element : "f32");
+      if (biased && chance(95))
+        y = binary("add", y, constant(chance(50) ? "0.25" : "-1.5", {4 * count}));
+      if (count == 2 && chance(5))
+        values.push_back(y);
+      return heads(y, count, 4 * count);
+    };
+    Value q = projected(2), k = projected(1), v = projected(1);
+    if (chance(70))
+      rotate(q, k);
+    std::string names[4];
+    for (std::string &name : names)
+      name = fmt::format("%v{}", count++);
+    body += fmt::format("  {} = heddle.cache_append {}, {}, {}, %rows {{layer = 0 : i64}} : ({}, "
+                        "{}, {}, !heddle.sequences) -> ({}, {}, {}, !heddle.sequences)\n",
+                        fmt::join(names, ", "), cache, k.name, v.name, cacheType, typeOf(k.shape),
+                        typeOf(v.shape), cacheType, typeOf(k.shape), typeOf(v.shape));
+    cache = names[0];
+    Value s = scoresOf(q, repeated({names[1], k.shape}, 2));
+    s = emit(fmt::format("mask {} queries(%rows) keys({}) {{causal}}", s.name, names[3]),
+             typeOf(s.shape) + ", !heddle.sequences, !heddle.sequences", s.shape);
+    Value p = emit("softmax " + s.name, typeOf(s.shape), s.shape);
+    Value all = repeated({names[2], v.shape}, 2);
+    Value o = emit(fmt::format("matmul {}, {}", p.name, all.name),
+                   typeOf(p.shape) + ", " + typeOf(all.shape), {2, open, 4});
+    return emit("merge_heads " + o.name, typeOf(o.shape), {open, width});
+  }
+
   Value attention(const Value &x) {
     int64_t count = chance(50) ? 2 : 4, few = chance(50) ? count : count / 2;
     int64_t columns = 2 * count;
     Value q = heads(matmul(x, columns), count, columns);
     Value k = repeated(heads(matmul(x, 2 * few), few, 2 * few), count);
     Value v = repeated(heads(matmul(x, 4 * few), few, 4 * few), count);
+    if (chance(40))
+      rotate(q, k);
     Value s = scoresOf(q, k);
     describeRows = chance(50);
     for (int steps = pick(5); steps > 0; --steps)
@@ -398,7 +452,8 @@ private:
   Value distance, extraResult;
   bool describeRows = false;
   std::map<std::string, Tensor64, std::less<>> params;
-  std::string body, globals;
+  static constexpr char cacheType[] = "!heddle.cache<1 x 1, 4, 4, f32>";
+  std::string body, globals, cache = "%c";
   int count = 0;
 };
 

@@ -1,0 +1,83 @@
+// Tiles of products: how many rows and panels are summed up in registers.
+#include "codegen/kernels/inner_product.h"
+
+#include "codegen/plan.h"
+
+using namespace mlir;
+
+namespace heddle::codegen {
+
+/// The largest panels that decode reads four at a time: what is so shallow stays in the caches of a
+/// small model.
+constexpr int64_t sideBySideBytes = 16 * 1024;
+/// Rows of a tile of a product with weights in blocks, against two panels.
+constexpr int64_t quantisedRows = 6;
+
+/// Accumulators far beyond the registers would unroll into code without end.
+constexpr int64_t mostInRegisters = 64;
+
+RegisterTile chooseTile(const Products &products, const PlanContext &context) {
+  int64_t rows, panels;
+  if (context.phase == Phase::decode) {
+    rows = context.target.avx512 ? 4 : 2;
+    panels = products.panelBytes() <= sideBySideBytes ? 4 / products.weights : 1;
+    if (!context.target.avx512)
+      panels = std::min<int64_t>(panels, 2 / products.weights);
+  } else {
+    // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
+    rows = 6;
+    panels = context.target.avx512 ? 4 / products.weights : 1;
+    if (!context.target.avx512 && products.weights == 2)
+      rows = 3;
+    if (products.blocks()) {
+      // Sums in f32 and, of the block at hand, in integers.
+      panels = context.target.avx512 ? 2 / products.weights : 1;
+      rows = context.target.avx512 ? quantisedRows : 2;
+    }
+  }
+  panels = std::max<int64_t>(1, std::min(panels, products.panels()));
+  return {rows, panels};
+}
+
+void RegisterTile::write(Operation *op, ArrayRef<NamedAttribute> others) const {
+  Builder builder(op->getContext());
+  SmallVector<NamedAttribute> plan(others);
+  plan.push_back(builder.getNamedAttr("rows", builder.getI64IntegerAttr(rows)));
+  plan.push_back(builder.getNamedAttr("panels", builder.getI64IntegerAttr(panels)));
+  op->setAttr(kernelAttrName, builder.getDictionaryAttr(plan));
+}
+
+FailureOr<RegisterTile> RegisterTile::read(Operation *op) {
+  auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
+  auto rows = plan ? plan.getAs<IntegerAttr>("rows") : IntegerAttr();
+  auto panels = plan ? plan.getAs<IntegerAttr>("panels") : IntegerAttr();
+  auto fits = [](IntegerAttr size) {
+    return size && size.getInt() >= 1 && size.getInt() <= mostInRegisters;
+  };
+  if (!fits(rows) || !fits(panels) || rows.getInt() * panels.getInt() > mostInRegisters)
+    return op->emitOpError("needs a plan of rows and panels whose product is 1 to ")
+           << mostInRegisters;
+  return RegisterTile{rows.getInt(), panels.getInt()};
+}
+
+void forRowBlocks(Emit &e, const RegisterTile &tile, Phase phase, Value first, Value last,
+                  llvm::function_ref<void(Value, int64_t)> body) {
+  SmallVector<int64_t> blocks = {tile.rows};
+  if (tile.rows > 3 && phase != Phase::decode)
+    blocks.push_back(2);
+  if (tile.rows > 1)
+    blocks.push_back(1);
+  for (int64_t block : blocks) {
+    Value count = e.mul(e.div(e.sub(last, first), block), block);
+    Value end = e.add(first, count);
+    e.loop(first, end, block, [&](Value row) { body(row, block); });
+    first = end;
+  }
+}
+
+std::unique_ptr<InnerProduct> makeProduct(const Products &products, KernelBuilder &kernel) {
+  return products.blocks() ? makeBlockProduct(products, kernel)
+                           : makeFloatProduct(products, kernel);
+}
+
+} // namespace heddle::codegen
