@@ -234,7 +234,8 @@ LogicalResult AttentionPattern::matchProduct() {
   for (Operation *user : product->getUsers()) {
     bool reads = user == reader && product.getResult() == scores;
     if (!chain.ops.contains(user) && !reads)
-      return fail("the scores of '" + idOf(product) + "' are also used by '" + idOf(user) + "'");
+      return fail("the scores of '" + idOf(product) + "' are also used by '" + idOf(user) + "'",
+                  "multiply queries and keys once for each of them");
   }
   key = keysOf(product);
   if (!key)

@@ -35,8 +35,13 @@ def RemoveRedundant : Pass<"remove-redundant", "::mlir::func::FuncOp"> {
     Operations that agree in everything but their ids, places and other notes become one; what has no
     use goes. The upstream passes compare notes too, so that two operations with ids never agree.
 
+    With `keep-scores`, as it runs before the fusions, equal products of queries and keys stay apart: attention takes in a product that
+    nothing else reads, and computing it again costs less than keeping the scores of all queries and keys.
+
     Example: tests/lit/passes/remove-redundant.mlir
   }];
+  let options = [Option<"keepScores", "keep-scores", "bool", "false",
+                        "Leave products of queries and keys apart, for attention to take in">];
   let statistics = [Statistic<"merged", "merged", "operations merged into an equal one">,
                     Statistic<"dead", "dead", "operations without a use removed">];
 }

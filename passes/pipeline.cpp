@@ -22,7 +22,7 @@ llvm::ArrayRef<Stage> stages() {
       {"expand-composites", "rewrites composite operations into their parts", false,
        createExpandComposites},
       {"remove-redundant", "computes once what is computed twice, and nothing that is not used",
-       false, createRemoveRedundant},
+       false, [] { return createRemoveRedundant({.keepScores = true}); }},
       {"fuse-attention", "the scores of attention never go to memory", true, createFuseAttention},
       {"fuse-projections",
        "queries, keys and values are one product; keys and values go straight into the cache", true,
@@ -35,7 +35,8 @@ llvm::ArrayRef<Stage> stages() {
        true, createFuseEpilogue},
       {"fuse-elementwise", "trees of elementwise operations become one map", true,
        createFuseElementwise},
-      {"remove-redundant", "once more, for what fusion left", false, createRemoveRedundant},
+      {"remove-redundant", "once more, for what fusion left", false,
+       [] { return createRemoveRedundant(); }},
   };
   return table;
 }

@@ -5,6 +5,8 @@
 #include "passes/passes.h"
 #include "passes/provenance.h"
 
+#include "ir/ops.h"
+
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -38,7 +40,18 @@ struct SameValue : llvm::DenseMapInfo<Operation *> {
   }
 };
 
+/// Whether `op` multiplies what calls decide the size of on both sides, as queries and keys.
+bool makesScores(Operation *op) {
+  auto matmul = dyn_cast<ir::MatmulOp>(op);
+  if (!matmul)
+    return false;
+  ArrayRef<int64_t> shape = matmul.getType().getShape();
+  return ShapedType::isDynamic(shape.back()) && ShapedType::isDynamic(shape[shape.size() - 2]);
+}
+
 struct RemoveRedundant : impl::RemoveRedundantBase<RemoveRedundant> {
+  using Base::Base;
+
   void runOnOperation() override {
     for (Block &block : getOperation().getBody()) {
       merge(block);
@@ -49,7 +62,7 @@ struct RemoveRedundant : impl::RemoveRedundantBase<RemoveRedundant> {
   void merge(Block &block) {
     llvm::DenseMap<Operation *, Operation *, SameValue> seen;
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (!isPure(&op) || op.getNumResults() == 0)
+      if (!isPure(&op) || op.getNumResults() == 0 || (keepScores && makesScores(&op)))
         continue;
       auto [place, isNew] = seen.try_emplace(&op, &op);
       if (isNew)
