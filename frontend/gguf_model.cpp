@@ -158,7 +158,8 @@ public:
           {.header = {.name = place.published, .shape = std::move(whole), .type = tensor.storage},
            .parameter = tensor.name,
            .values = isPlain ? values : all});
-      if (isPlain && !isTurned && tensor.plus == 0 && shape.size() == 2)
+      if (isPlain && !isTurned && tensor.plus == 0 && shape.size() == 2 &&
+          ggmlNumber(*tensor.storage))
         model.tensors.back().stored = model.checkpoint->bytes(tensor);
     } else {
       rows[place.published]->add(std::move(part));

@@ -33,7 +33,11 @@ private:
 
 std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpoint,
                                                        const TensorInfo &tensor) {
-  auto values = elementsOf(*tensor.storage, checkpoint.bytes(tensor).data(), tensor.shape.back());
+  const std::byte *data = checkpoint.bytes(tensor).data();
+  if (tensor.storage == &groupedStorage)
+    return groupedValues(data, checkpoint.files[tensor.file]->bytes().data() + tensor.scales,
+                         tensor.group);
+  auto values = elementsOf(*tensor.storage, data, tensor.shape.back());
   if (tensor.plus == 0)
     return values;
   return std::make_shared<Raised>(std::move(values), tensor.plus);

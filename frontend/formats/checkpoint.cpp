@@ -25,7 +25,7 @@ std::span<const std::byte> Checkpoint::bytes(const TensorInfo &tensor) const {
 Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &options) {
   constexpr const char *opens =
       "heddle opens GGUF files, folders with config.json and safetensors, safetensors files beside "
-      "a config.json, and llama2.c checkpoints (.bin, version 0, f32)";
+      "a config.json, and llama2.c checkpoints (.bin)";
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return openHfFolder(path, options);
@@ -38,18 +38,16 @@ Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &op
     return openSafetensors(path, options);
   if (kind == FileKind::gguf)
     return openGguf(std::make_shared<runtime::MappedFile>(*std::move(file)), path, options);
-  if (kind == FileKind::llama2cVersioned)
-    return versionedLlama2cError(file->bytes(), path);
-  if (kind != FileKind::unknown)
+  if (kind != FileKind::unknown && kind != FileKind::llama2cVersioned)
     return dataError(fmt::format("{}: is {}; {}", path, describe(kind), opens));
-  if (!looksLikeLlama2c(file->bytes()))
+  if (kind == FileKind::unknown && !looksLikeLlama2c(file->bytes()))
     return dataError(fmt::format("{}: is not a checkpoint known here; {}", path, opens));
 
   auto content = parseLlama2c(file->bytes(), path);
   if (!content)
     return content.error();
   return Checkpoint{.path = path,
-                    .format = "llama2.c version 0",
+                    .format = fmt::format("llama2.c version {}", content->version),
                     .config = content->config,
                     .tensors = std::move(content->tensors),
                     .files = {std::make_shared<runtime::MappedFile>(*std::move(file))}};

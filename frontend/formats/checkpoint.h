@@ -28,6 +28,10 @@ struct TensorInfo {
   uint64_t offset = 0; ///< first byte in that file; as aligned as the format makes it
   uint64_t bytes = 0;
   double plus = 0; ///< added to every value, in f32
+  /// Of a tensor stored as `groupedStorage`: values that share a scale, however long its rows are,
+  /// and the place of the scales (f32) in the file.
+  int64_t group = 0;
+  uint64_t scales = 0;
 };
 
 /// An opened checkpoint. Every range of `tensors` lies inside its file. Cheap to copy: the copies

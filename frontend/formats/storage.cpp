@@ -14,6 +14,7 @@ using runtime::ElementType;
 
 constexpr Storage f32Storage = {"F32", 1, 4};
 constexpr Storage bf16Storage = {"BF16", 1, 2};
+constexpr Storage groupedStorage = {"I8 in groups", 1, 1};
 
 namespace {
 
@@ -90,6 +91,25 @@ private:
   const std::byte *data;
 };
 
+class Grouped final : public ElementSource {
+public:
+  Grouped(const void *data, const void *scales, int64_t group)
+      : data(static_cast<const int8_t *>(data)), scales(static_cast<const std::byte *>(scales)),
+        group(group) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (int64_t i = begin; i < begin + count; ++i) {
+      float scale;
+      std::memcpy(&scale, scales + i / group * int64_t(sizeof(float)), sizeof(float));
+      *out++ = float(data[i]) * scale;
+    }
+  }
+
+private:
+  const int8_t *data;
+  const std::byte *scales;
+  int64_t group;
+};
+
 float narrowed(double value) { return static_cast<float>(value); }
 
 } // namespace
@@ -133,9 +153,15 @@ std::optional<ElementType> weightType(const Storage &storage) {
          {ElementType::q8_0, ElementType::q4_0, ElementType::q4_k, ElementType::q6_k})
       if (runtime::blockFormat(type) == format)
         return type;
-  if (format || &storage == &f32Storage || &storage == &f16Storage || &storage == &f64Storage)
+  if (format || &storage == &groupedStorage || &storage == &f32Storage || &storage == &f16Storage ||
+      &storage == &f64Storage)
     return ElementType::f32;
   return std::nullopt;
+}
+
+std::shared_ptr<const ElementSource> groupedValues(const void *data, const void *scales,
+                                                   int64_t group) {
+  return std::make_shared<Grouped>(data, scales, group);
 }
 
 std::shared_ptr<const ElementSource> elementsOf(const Storage &storage, const void *data,

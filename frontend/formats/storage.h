@@ -40,6 +40,8 @@ struct Storage {
 };
 
 extern const Storage f32Storage, bf16Storage;
+/// llama2.c's signed bytes in groups, whose scales lie apart: see `groupedValues`.
+extern const Storage groupedStorage;
 
 /// GGUF's type of that number, or null where it is none known here.
 const Storage *findGgmlStorage(uint32_t number);
@@ -57,6 +59,10 @@ const runtime::BlockFormat *codecOf(const Storage &storage);
 /// which holds every value exactly (but of F64: it is rounded once). Nothing for what weights
 /// cannot be made of.
 std::optional<runtime::ElementType> weightType(const Storage &storage);
+
+/// Reads signed bytes at `data`, each times the scale (f32, at `scales`) of its group of `group`.
+std::shared_ptr<const runtime::ElementSource> groupedValues(const void *data, const void *scales,
+                                                            int64_t group);
 
 /// Reads elements stored so at `data`, whose rows are `width` wide. `weightType` must not be
 /// nothing.

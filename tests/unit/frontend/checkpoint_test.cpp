@@ -287,7 +287,7 @@ TEST(Checkpoint, NamesOtherKindsOfFiles) {
       {"\n<!DOCTYPE html><html></html>", "is an HTML page"},
       {"  {\"a\": 1}", "is a JSON file"},
       {"once upon a time\n", "is a text file"},
-      {versioned + zeros, "is a llama2.c checkpoint of version 2 (Q8_0)"},
+      {versioned + zeros, "header field dim (offset 8) of a llama2.c checkpoint is 0"},
       {magicOnly, "ends after 4 bytes"},
       {zeros, "is not a checkpoint known here"},
       {std::string("\x01\x00", 2), "is not a checkpoint known here"},
