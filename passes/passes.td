@@ -46,6 +46,22 @@ def RemoveRedundant : Pass<"remove-redundant", "::mlir::func::FuncOp"> {
                     Statistic<"dead", "dead", "operations without a use removed">];
 }
 
+def PushSelection : Pass<"push-selection", "::mlir::func::FuncOp"> {
+  let summary = "rows whose results nobody asked for are dropped early";
+  let description = [{
+    `select_rows` changes places with what is computed row by row and read by nothing else: products with weights, norms, elementwise
+    operations. Of a prompt whose last token is asked for, the logits and all of the last layer behind its attention are then computed for that
+    token alone, wherever the model selects its rows.
+
+    It does not go past a value that something else reads, a result of the model for example, and not past attention, whose keys and values are
+    needed of all rows.
+
+    Example: tests/lit/passes/push-selection.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"pushed", "pushed", "operations that are computed on selected rows alone">];
+}
+
 def FuseAttention : Pass<"fuse-attention", "::mlir::func::FuncOp"> {
   let summary = "the scores of attention never go to memory";
   let description = [{

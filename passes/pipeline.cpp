@@ -23,6 +23,8 @@ llvm::ArrayRef<Stage> stages() {
        createExpandComposites},
       {"remove-redundant", "computes once what is computed twice, and nothing that is not used",
        false, [] { return createRemoveRedundant({.keepScores = true}); }},
+      {"push-selection", "rows whose results nobody asked for are dropped early", true,
+       createPushSelection},
       {"fuse-attention", "the scores of attention never go to memory", true, createFuseAttention},
       {"fuse-projections",
        "queries, keys and values are one product; keys and values go straight into the cache", true,
@@ -43,7 +45,7 @@ llvm::ArrayRef<Stage> stages() {
 
 const Stage *findStage(StringRef name) {
   for (const Stage &stage : stages())
-    if (stage.name == name || (stage.isFusion && stage.name.drop_front(strlen("fuse-")) == name))
+    if (stage.name == name || (stage.isFusion && stage.name.split('-').second == name))
       return &stage;
   return nullptr;
 }

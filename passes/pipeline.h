@@ -30,7 +30,8 @@ struct Stage {
 /// The stages, in the order they run: the table of contents of this folder.
 llvm::ArrayRef<Stage> stages();
 
-/// The stage called `name`, or null. A fusion also answers to its name without "fuse-".
+/// The stage called `name`, or null. A fusion also answers to its name without the verb, as
+/// "attention".
 const Stage *findStage(llvm::StringRef name);
 
 /// A choice among the fusions.

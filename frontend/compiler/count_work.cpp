@@ -119,7 +119,8 @@ Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtyp
   if ((*driver)->level() > Level::planned)
     return dataError(source.name() + ": is at level loops; it can be run, not measured, since its "
                                      "products are gone");
-  (*driver)->setFusions(passes::FusionSet::none());
+  // What the results need: rows that nobody asked for need no products behind the last attention.
+  (*driver)->setFusions(passes::FusionSet::none().with("push-selection"));
   if ((*driver)->level() < Level::fused)
     if (Status status = (*driver)->lower(Level::fused, Phase::prefill); !status)
       return status.error();

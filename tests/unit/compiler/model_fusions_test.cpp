@@ -50,14 +50,16 @@ Counts fired(const Graph &graph) {
 TEST(ModelFusions, Llama) {
   EXPECT_THAT(fired(llama({.layers = 3})),
               ElementsAre(Pair("fuse-attention", 3), Pair("fuse-epilogue", 6),
-                          Pair("fuse-gated-linear", 3), Pair("fuse-projections", 3)));
+                          Pair("fuse-gated-linear", 3), Pair("fuse-projections", 3),
+                          Pair("push-selection", 1)));
 }
 
 // In every layer: attention; four products with a bias, of which two take the residual and one
 // GELU.
 TEST(ModelFusions, Gpt2) {
-  EXPECT_THAT(fired(gpt2({.layers = 3})),
-              ElementsAre(Pair("fuse-attention", 3), Pair("fuse-epilogue", 12)));
+  EXPECT_THAT(
+      fired(gpt2({.layers = 3})),
+      ElementsAre(Pair("fuse-attention", 3), Pair("fuse-epilogue", 12), Pair("push-selection", 1)));
 }
 
 // One attention in a layer of the encoder and two in one of the decoder, each with its residual;
@@ -66,7 +68,8 @@ TEST(ModelFusions, Gpt2) {
 TEST(ModelFusions, Transformer2017) {
   EXPECT_THAT(fired(transformer2017({.layers = 2})),
               ElementsAre(Pair("fuse-attention", 6), Pair("fuse-elementwise", 2),
-                          Pair("fuse-epilogue", 14), Pair("fuse-projections", 2)));
+                          Pair("fuse-epilogue", 14), Pair("fuse-projections", 2),
+                          Pair("push-selection", 1)));
 }
 
 // Its scores are a sum over tanh: no product to build attention on.

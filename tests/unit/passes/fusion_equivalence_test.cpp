@@ -150,7 +150,7 @@ std::multiset<std::string> firedOn(const std::string &text) {
 
 TEST(FusionEquivalence, FusionsFireOnTheTinyModel) {
   EXPECT_THAT(firedOn(tinyModel({}).text),
-              testing::UnorderedElementsAre("fuse-attention", "fuse-projections",
+              testing::UnorderedElementsAre("push-selection", "fuse-attention", "fuse-projections",
                                             "fuse-gated-linear", "fuse-epilogue", "fuse-epilogue"));
 }
 

@@ -434,16 +434,23 @@ private:
     };
     for (const Value &value : values)
       if (!isRead(value))
-        add(value);
+        add(value.shape == Shape{open, width} && chance(60) ? selected(value) : value);
     if (chance(40))
       add(oneOf(values));
     if (!extraResult.name.empty())
       add(extraResult);
   }
 
+  /// The rows that the caller asks for.
+  Value selected(const Value &x) {
+    return emit(fmt::format("select_rows {}, %rows", x.name),
+                typeOf(x.shape) + ", !heddle.sequences", x.shape);
+  }
+
   Call arguments() {
     int32_t tokens = 1 + pick(8);
-    Batch batch = Batch::single(tokens).withAllRows();
+    Batch batch =
+        chance(50) ? Batch::single(tokens).withAllRows() : Batch::single(tokens).withLastRows();
     return {numbers({tokens, width}), batch, numbers({tokens, width})};
   }
 
