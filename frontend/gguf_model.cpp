@@ -158,7 +158,7 @@ public:
           {.header = {.name = place.published, .shape = std::move(whole), .type = tensor.storage},
            .parameter = tensor.name,
            .values = isPlain ? values : all});
-      if (isPlain && !isTurned && tensor.plus == 0 && shape.size() == 2 &&
+      if (isPlain && !isTurned && tensor.plus == 0 && tensor.run == 0 && shape.size() == 2 &&
           ggmlNumber(*tensor.storage))
         model.tensors.back().stored = model.checkpoint->bytes(tensor);
     } else {

@@ -3,6 +3,8 @@
 
 #include "frontend/graph.h"
 
+#include <algorithm>
+
 namespace heddle {
 
 std::shared_ptr<runtime::WeightStore> randomWeights(uint64_t seed) {
@@ -29,6 +31,27 @@ private:
   float plus;
 };
 
+/// A matrix whose rows stand in another's in runs, each `stride` rows after the last.
+class Runs final : public runtime::ElementSource {
+public:
+  Runs(std::shared_ptr<const runtime::ElementSource> source, const TensorInfo &tensor)
+      : source(std::move(source)), width(tensor.shape.size() > 1 ? tensor.shape.back() : 1),
+        run(tensor.run), stride(tensor.stride) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (const int64_t end = begin + count; begin < end;) {
+      const int64_t row = begin / width, inside = begin % width;
+      const int64_t piece = std::min((run - row % run) * width - inside, end - begin);
+      source->read((row / run * stride + row % run) * width + inside, piece, out);
+      begin += piece;
+      out += piece;
+    }
+  }
+
+private:
+  std::shared_ptr<const runtime::ElementSource> source;
+  int64_t width, run, stride;
+};
+
 } // namespace
 
 std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpoint,
@@ -38,6 +61,8 @@ std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpo
     return groupedValues(data, checkpoint.files[tensor.file]->bytes().data() + tensor.scales,
                          tensor.group);
   auto values = elementsOf(*tensor.storage, data, tensor.shape.back());
+  if (tensor.run)
+    values = std::make_shared<Runs>(std::move(values), tensor);
   if (tensor.plus == 0)
     return values;
   return std::make_shared<Raised>(std::move(values), tensor.plus);
@@ -54,7 +79,7 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
     param.type = ElementType::f32;
   } else if (const runtime::BlockFormat *format = codecOf(*tensor.storage)) {
     param.blocks = format;
-  } else if (tensor.storage != &f32Storage && tensor.storage != &bf16Storage) {
+  } else if (tensor.run || (tensor.storage != &f32Storage && tensor.storage != &bf16Storage)) {
     param.source = valuesOf(checkpoint, tensor);
   }
   return param;

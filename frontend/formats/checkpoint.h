@@ -28,6 +28,8 @@ struct TensorInfo {
   uint64_t offset = 0; ///< first byte in that file; as aligned as the format makes it
   uint64_t bytes = 0;
   double plus = 0; ///< added to every value, in f32
+  /// Where its rows do not follow each other: runs of `run` rows, each `stride` after the last.
+  int64_t run = 0, stride = 0;
   /// Of a tensor stored as `groupedStorage`: values that share a scale, however long its rows are,
   /// and the place of the scales (f32) in the file.
   int64_t group = 0;

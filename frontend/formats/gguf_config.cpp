@@ -47,7 +47,7 @@ private:
   std::vector<double> factorsOf(std::string_view name);
 
   void readSizes();
-  void readRotary();
+  void readRotary(std::string_view epsilon = "attention.layer_norm_rms_epsilon");
   void readScaling(int64_t dims);
   void readWindow(int64_t fallback, int64_t every);
   Status checkKeys(const std::vector<std::string> &allowUnknown);
@@ -63,6 +63,8 @@ private:
   void readOlmo2();
   void readGranite();
   void readGpt2();
+  void readNeox();
+  void readStarcoder2();
 
   const Gguf &file;
   std::span<const std::byte> bytes;
@@ -75,6 +77,7 @@ const std::vector<std::pair<std::string_view, Reader::ReadFamily>> &Reader::tabl
   static const std::vector<std::pair<std::string_view, ReadFamily>> families = {
       {"gemma", &Reader::readGemma},     {"gemma2", &Reader::readGemma2},
       {"gemma3", &Reader::readGemma3},   {"gpt2", &Reader::readGpt2},
+      {"gptneox", &Reader::readNeox},    {"starcoder2", &Reader::readStarcoder2},
       {"granite", &Reader::readGranite}, {"llama", &Reader::readLlama},
       {"olmo2", &Reader::readOlmo2},     {"phi3", &Reader::readPhi3},
       {"qwen2", &Reader::readQwen2},     {"qwen3", &Reader::readQwen3},
@@ -176,8 +179,8 @@ void Reader::readSizes() {
   model.mlpBias = tensor("blk.0.ffn_down.bias");
 }
 
-void Reader::readRotary() {
-  model.normEpsilon = number("attention.layer_norm_rms_epsilon");
+void Reader::readRotary(std::string_view epsilon) {
+  model.normEpsilon = number(epsilon);
   model.rotary.base = number("rope.freq_base", 10000);
   const int64_t dims = integer("rope.dimension_count", 2, model.headWidth);
   if (dims > model.headWidth || dims % 2 != 0)
@@ -320,6 +323,28 @@ void Reader::readGpt2() {
   model.queryBias = model.outputBias = model.mlpBias = false; // it always has them
   model.activation = Activation::geluTanh;
   model.tiedEmbedding = true;
+}
+
+void Reader::readNeox() {
+  readRotary("attention.layer_norm_epsilon");
+  readHalfSplit();
+  model.architecture = Architecture::neox;
+  model.activation = Activation::geluErf;
+  model.mergedQkv = true;
+  model.queryBias = tensor("blk.0.attn_qkv.bias");
+  used.insert(keyOf("use_parallel_residual"));
+  const auto parallel = file.boolean(keyOf("use_parallel_residual"));
+  if (!parallel)
+    fail(parallel.error());
+  else
+    model.residual = parallel->value_or(true) ? Residual::parallel : Residual::sequential;
+}
+
+void Reader::readStarcoder2() {
+  readRotary("attention.layer_norm_epsilon");
+  readHalfSplit();
+  model.architecture = Architecture::neox;
+  model.activation = Activation::geluTanh;
 }
 
 Status Reader::checkKeys(const std::vector<std::string> &allowUnknown) {

@@ -25,6 +25,7 @@ constexpr Family families[] = {
     {"gemma2", "gemma2", RotaryPairing::halfSplit},
     {"gemma3_text", "gemma3", RotaryPairing::halfSplit},
     {"gpt2", "gpt2", RotaryPairing::interleaved},
+    {"gpt_neox", "gptneox", RotaryPairing::halfSplit},
     {"granite", "granite", RotaryPairing::interleaved},
     {"llama", "llama", RotaryPairing::interleaved},
     {"mistral", "llama", RotaryPairing::interleaved},
@@ -32,6 +33,7 @@ constexpr Family families[] = {
     {"phi3", "phi3", RotaryPairing::halfSplit},
     {"qwen2", "qwen2", RotaryPairing::halfSplit},
     {"qwen3", "qwen3", RotaryPairing::halfSplit},
+    {"starcoder2", "starcoder2", RotaryPairing::halfSplit},
 };
 
 class Description {
@@ -41,6 +43,7 @@ public:
     result.config.family = family.architecture;
     result.config.inOut = false;
     result.config.normAddsOne = false;
+    result.config.qkvByHead = false;
     result.config.rotary.pairing = family.pairing;
     if (result.config.windowRotary)
       result.config.windowRotary->pairing = family.pairing;
@@ -73,7 +76,11 @@ Status Description::describe(const std::string &name) {
   }
   u32("attention.head_count_kv", config.kvHeads);
   u32("attention.key_length", config.headWidth), u32("attention.value_length", config.headWidth);
-  f32("attention.layer_norm_rms_epsilon", config.normEpsilon);
+  const bool isNeox = config.architecture == Architecture::neox;
+  f32(isNeox ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+      config.normEpsilon);
+  if (config.family == "gptneox")
+    result.keys.flag(keyOf("use_parallel_residual"), config.residual == Residual::parallel);
   if (config.rotary.scaling.kind == Kind::dynamic)
     return dataError(name + ": has dynamic rotary scaling, which GGUF has no key for");
   describeRotary();
@@ -213,6 +220,8 @@ std::string differenceOf(const ModelConfig &a, const ModelConfig &b) {
       {"its norms", a.queryKeyNorm == b.queryKeyNorm && a.normBefore == b.normBefore &&
                         a.normAfter == b.normAfter},
       {"its activation", a.activation == b.activation},
+      {"its residual sums", a.residual == b.residual},
+      {"the bias of its logits", a.logitBias == b.logitBias},
       {"its windows", haveSameWindows(a, b)},
       {"its rotary positions", !hasRotary || isSame(a.rotary, b.rotary, a)},
       {"the rotary positions of its windows",

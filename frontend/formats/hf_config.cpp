@@ -85,6 +85,8 @@ public:
 private:
   void readActivation(const char *key, const std::string &usual);
   void checkHeads();
+  /// Heads as wide as their part of the width, which `key` says the number of.
+  void divideHeads(const char *key);
   /// Sizes, norms, rotation and embedding, as all kin of LLaMA have them.
   void readKin(const Usual &usual);
   void readProjectionBiases();
@@ -113,6 +115,9 @@ private:
   void readOlmo2();
   void readGranite();
   void readGpt2();
+  void readNeox();
+  void readGptj();
+  void readStarcoder2();
 
   ConfigReader &config;
 };
@@ -121,10 +126,11 @@ const std::vector<std::pair<std::string_view, Families::Read>> &Families::table(
   static const std::vector<std::pair<std::string_view, Read>> families = {
       {"gemma", &Families::readGemma},        {"gemma2", &Families::readGemma2},
       {"gemma3_text", &Families::readGemma3}, {"gpt2", &Families::readGpt2},
+      {"gpt_neox", &Families::readNeox},      {"gptj", &Families::readGptj},
       {"granite", &Families::readGranite},    {"llama", &Families::readLlama},
       {"mistral", &Families::readMistral},    {"olmo2", &Families::readOlmo2},
       {"phi3", &Families::readPhi3},          {"qwen2", &Families::readQwen2},
-      {"qwen3", &Families::readQwen3},
+      {"qwen3", &Families::readQwen3},        {"starcoder2", &Families::readStarcoder2},
   };
   return families;
 }
@@ -144,6 +150,12 @@ void Families::readActivation(const char *key, const std::string &usual) {
 void Families::checkHeads() {
   if (model.heads % model.kvHeads != 0)
     config.fail("num_key_value_heads", fmt::format("a divisor of the {} heads", model.heads));
+}
+
+void Families::divideHeads(const char *key) {
+  if (model.width % model.heads != 0)
+    config.fail(key, fmt::format("a divisor of the width {}", model.width));
+  model.headWidth = std::max<int64_t>(model.width / model.heads, 1);
 }
 
 void Families::readKin(const Usual &usual) {
@@ -326,9 +338,7 @@ void Families::readGpt2() {
   model.vocabulary = config.integer("vocab_size", 1, 50257);
   model.context = config.integer("n_positions", 1, 1024);
   model.normEpsilon = config.number("layer_norm_epsilon", 1e-5, 0);
-  if (model.width % model.heads != 0)
-    config.fail("n_head", fmt::format("a divisor of n_embd, {}", model.width));
-  model.headWidth = std::max<int64_t>(model.width / model.heads, 1);
+  divideHeads("n_head");
   readActivation("activation_function", "gelu_new");
   if (model.activation != Activation::geluTanh)
     config.fail("activation_function", "'gelu_new' or 'gelu_pytorch_tanh'");
@@ -339,6 +349,81 @@ void Families::readGpt2() {
     config.fail("scale_attn_weights", "true");
   mustBeOff("scale_attn_by_inverse_layer_idx");
   mustBeOff("add_cross_attention");
+}
+
+void Families::readNeox() {
+  model.architecture = Architecture::neox;
+  model.width = config.integer("hidden_size", 1, 6144);
+  model.hidden = config.integer("intermediate_size", 1, 24576);
+  model.layers = config.integer("num_hidden_layers", 1, 44);
+  model.heads = model.kvHeads = config.integer("num_attention_heads", 1, 64);
+  model.vocabulary = config.integer("vocab_size", 1, 50432);
+  model.context = config.integer("max_position_embeddings", 1, 2048);
+  model.normEpsilon = config.number("layer_norm_eps", 1e-5, 0);
+  divideHeads("num_attention_heads");
+  readActivation("hidden_act", "gelu");
+  model.tiedEmbedding = config.boolean("tie_word_embeddings", false);
+  model.residual =
+      config.boolean("use_parallel_residual", true) ? Residual::parallel : Residual::sequential;
+  model.queryBias = model.outputBias = config.boolean("attention_bias", true);
+  model.mlpBias = true;
+  model.mergedQkv = model.qkvByHead = true;
+  // Two keys have older names.
+  model.rotary = readHfRotary(config, model.headWidth, model.context,
+                              {.base = config.number("rotary_emb_base", 10000, 0),
+                               .turned = config.number("rotary_pct", 0.25, 0)});
+  for (const char *key : {"classifier_dropout", "hidden_dropout"})
+    config.harmless(key);
+}
+
+void Families::readGptj() {
+  model.architecture = Architecture::neox;
+  model.width = config.integer("n_embd", 1, 4096);
+  model.layers = config.integer("n_layer", 1, 28);
+  model.heads = model.kvHeads = config.integer("n_head", 1, 16);
+  model.hidden = config.integer("n_inner", 1, 4 * model.width);
+  model.vocabulary = config.integer("vocab_size", 1, 50400);
+  model.context = config.integer("n_positions", 1, 2048);
+  model.normEpsilon = config.number("layer_norm_epsilon", 1e-5, 0);
+  divideHeads("n_head");
+  readActivation("activation_function", "gelu_new");
+  model.tiedEmbedding = config.boolean("tie_word_embeddings", false);
+  model.residual = Residual::sharedNorm;
+  model.mlpBias = model.logitBias = true;
+  model.rotary = {.pairing = RotaryPairing::interleaved,
+                  .dims = config.integer("rotary_dim", 2, std::min<int64_t>(64, model.headWidth))};
+  if (model.rotary.dims > model.headWidth || model.rotary.dims % 2 != 0)
+    config.fail("rotary_dim", fmt::format("an even number up to {}", model.headWidth));
+  for (const char *key : {"rotary", "scale_attn_weights"})
+    if (!config.boolean(key, true))
+      config.fail(key, "true");
+}
+
+void Families::readStarcoder2() {
+  model.architecture = Architecture::neox;
+  model.width = config.integer("hidden_size", 1, 3072);
+  model.hidden = config.integer("intermediate_size", 1, 12288);
+  model.layers = config.integer("num_hidden_layers", 1, 30);
+  model.heads = config.integer("num_attention_heads", 1, 24);
+  model.kvHeads = config.integer("num_key_value_heads", 1, 2);
+  model.vocabulary = config.integer("vocab_size", 1, 49152);
+  model.context = config.integer("max_position_embeddings", 1, 4096);
+  model.normEpsilon = config.number("norm_epsilon", 1e-5, 0);
+  divideHeads("num_attention_heads");
+  checkHeads();
+  readActivation("hidden_act", "gelu_pytorch_tanh");
+  model.tiedEmbedding = config.boolean("tie_word_embeddings", true);
+  model.queryBias = model.outputBias = model.mlpBias = config.boolean("use_bias", true);
+  if (config.text("norm_type", "layer_norm") != "layer_norm")
+    config.fail("norm_type", "'layer_norm'");
+  if (config.text("mlp_type", "default") != "default")
+    config.fail("mlp_type", "'default'");
+  readWindow(0, everyLayer, 0);
+  if (!model.windowed.empty())
+    config.fail("layer_types", "one type for all layers");
+  model.rotary = readHfRotary(config, model.headWidth, model.context);
+  for (const char *key : {"embedding_dropout", "residual_dropout"})
+    config.harmless(key);
 }
 
 /// One id, or several.

@@ -111,7 +111,8 @@ Result<StoredFiles> openWeights(const fs::path &folder) {
 /// Buffers that older versions of the library saved: tables and masks that follow from the rest.
 bool isBuffer(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
-         name.ends_with(".attn.masked_bias");
+         name.ends_with(".attn.masked_bias") || name.ends_with(".attention.bias") ||
+         name.ends_with(".attention.masked_bias");
 }
 
 /// Published without the name of the whole, as the first GPT-2 was: gives it to each.

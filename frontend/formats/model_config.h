@@ -12,6 +12,7 @@ namespace heddle {
 enum class Architecture {
   llama, ///< RMSNorm, rotary positions, grouped-query attention, a gated MLP; and its kin
   gpt2,  ///< layer norm, learned positions, GELU
+  neox,  ///< layer norm, rotary positions; attention and MLP may be parallel
 };
 
 /// Which two entries of a head the rotation turns together. It follows from the order in which a
@@ -60,6 +61,13 @@ enum class QueryKeyNorm {
   whole, ///< all heads together
 };
 
+/// How attention and MLP of a layer are added to what goes into it.
+enum class Residual {
+  sequential, ///< the MLP sees what attention gave
+  parallel,   ///< both see the same, each through its own norm
+  sharedNorm, ///< both see the same through one norm
+};
+
 /// The shape and the constants of a model. Consistent: every count is at least 1, kvHeads divides
 /// heads, an even number of entries turns.
 struct ModelConfig {
@@ -78,6 +86,11 @@ struct ModelConfig {
   bool tiedEmbedding = false; ///< the output product uses the embedding's rows
 
   bool inOut = false; ///< weights of products are stored `[in, out]`
+
+  // What GPT-NeoX and its kin add to it.
+  Residual residual = Residual::sequential;
+  bool logitBias = false;
+  bool qkvByHead = false; ///< of `mergedQkv`: query, key and value of a head stand together
 
   // What the kin of LLaMA add to it.
   bool queryBias = false, outputBias = false, mlpBias = false; ///< query: key and value too

@@ -68,7 +68,11 @@ Status Resolver::take(const WeightShape &parameter, const Place &place) {
   if (place.rows) {
     const uint64_t row = tensor.bytes / uint64_t(place.rows);
     info.offset += row * uint64_t(place.firstRow);
-    info.bytes = row * uint64_t(parameter.shape.front());
+    info.run = place.run;
+    info.stride = place.stride;
+    const int64_t last = parameter.shape.front() - 1;
+    info.bytes = row * uint64_t(place.run ? last / place.run * place.stride + last % place.run + 1
+                                          : last + 1);
   }
   if (checkpoint.config.normAddsOne && isNorm(parameter.name))
     info.plus = 1;

@@ -16,6 +16,8 @@ struct Place {
   std::string published; ///< its name in the file; empty: the scheme knows none
   int64_t firstRow = 0;
   int64_t rows = 0; ///< of the whole tensor; 0: it is the parameter
+  /// Where its rows do not follow each other: runs of `run` rows, each `stride` after the last.
+  int64_t run = 0, stride = 0;
 };
 
 /// Where the parameter of this name, of a model of this configuration, is found.

@@ -105,6 +105,37 @@ constexpr Name transformersGpt2Layer[] = {
     {"mlp_norm", "ln_2"},       {"up", "mlp.c_fc"},     {"down", "mlp.c_proj"},
 };
 
+constexpr Name transformersNeoxTop[] = {{"token_embedding", "gpt_neox.embed_in"},
+                                        {"final_norm", "gpt_neox.final_layer_norm"},
+                                        {"output", "embed_out"}};
+constexpr Name transformersNeoxLayer[] = {
+    {"attention_norm", "input_layernorm"},
+    {"output", "attention.dense"},
+    {"mlp_norm", "post_attention_layernorm"},
+    {"up", "mlp.dense_h_to_4h"},
+    {"down", "mlp.dense_4h_to_h"},
+};
+
+constexpr Name transformersGptjTop[] = {{"token_embedding", "transformer.wte"},
+                                        {"final_norm", "transformer.ln_f"},
+                                        {"output", "lm_head"}};
+constexpr Name transformersGptjLayer[] = {
+    {"attention_norm", "ln_1"}, {"query", "attn.q_proj"},    {"key", "attn.k_proj"},
+    {"value", "attn.v_proj"},   {"output", "attn.out_proj"}, {"up", "mlp.fc_in"},
+    {"down", "mlp.fc_out"},
+};
+
+constexpr Name transformersStarcoderLayer[] = {
+    {"attention_norm", "input_layernorm"},
+    {"query", "self_attn.q_proj"},
+    {"key", "self_attn.k_proj"},
+    {"value", "self_attn.v_proj"},
+    {"output", "self_attn.o_proj"},
+    {"mlp_norm", "post_attention_layernorm"},
+    {"up", "mlp.c_fc"},
+    {"down", "mlp.c_proj"},
+};
+
 constexpr Name ggufTop[] = {{"token_embedding", "token_embd"},
                             {"position_embedding", "position_embd"},
                             {"final_norm", "output_norm"},
@@ -133,20 +164,48 @@ Place placeAtTop(std::span<const Name> names, const Parts &parts) {
 
 } // namespace
 
+/// How a family of the transformers library names its tensors.
+struct Scheme {
+  std::span<const Name> top;
+  std::string_view layers; ///< what stands before the number of a layer
+  std::span<const Name> layer;
+  Merged merged = {};
+};
+
+static Scheme schemeOf(const ModelConfig &config) {
+  if (config.architecture == Architecture::gpt2)
+    return {transformersGpt2Top, "transformer.h.", transformersGpt2Layer};
+  if (config.family == "gpt_neox")
+    return {transformersNeoxTop,
+            "gpt_neox.layers.",
+            transformersNeoxLayer,
+            {"attention.query_key_value", ""}};
+  if (config.family == "gptj")
+    return {transformersGptjTop, "transformer.h.", transformersGptjLayer};
+  if (config.family == "starcoder2")
+    return {transformersTop, "model.layers.", transformersStarcoderLayer};
+  return {transformersTop,
+          "model.layers.",
+          transformersLayer,
+          {"self_attn.qkv_proj", "mlp.gate_up_proj"}};
+}
+
 Place placeInTransformers(const ModelConfig &config, std::string_view parameter) {
   const Parts parts(parameter);
-  if (config.architecture == Architecture::gpt2)
-    return parts.layer.empty()
-               ? placeAtTop(transformersGpt2Top, parts)
-               : placeInLayer(config, parts, fmt::format("transformer.h.{}.", parts.layer),
-                              transformersGpt2Layer, {});
+  const Scheme scheme = schemeOf(config);
   if (parts.layer.empty())
-    return placeAtTop(transformersTop, parts);
-  const std::string prefix = fmt::format("model.layers.{}.", parts.layer);
+    return placeAtTop(scheme.top, parts);
+  const std::string prefix = fmt::format("{}{}.", scheme.layers, parts.layer);
   if (parts.name == "mlp_norm" && config.normAfter)
     return {prefix + "pre_feedforward_layernorm.weight"};
-  return placeInLayer(config, parts, prefix, transformersLayer,
-                      {"self_attn.qkv_proj", "mlp.gate_up_proj"});
+  Place place = placeInLayer(config, parts, prefix, scheme.layer, scheme.merged);
+  if (config.qkvByHead && isQkv(parts.name)) {
+    const int64_t part = parts.name == "query" ? 0 : parts.name == "key" ? 1 : 2;
+    place.firstRow = part * config.headWidth;
+    place.run = config.headWidth;
+    place.stride = 3 * config.headWidth;
+  }
+  return place;
 }
 
 Place placeInGguf(const ModelConfig &config, std::string_view parameter) {

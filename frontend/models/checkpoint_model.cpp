@@ -3,6 +3,7 @@
 
 #include "frontend/models/gpt2.h"
 #include "frontend/models/llama.h"
+#include "frontend/models/neox.h"
 #include "frontend/models/rotary.h"
 
 namespace heddle {
@@ -44,9 +45,32 @@ static Graph llamaOf(const ModelConfig &config, int64_t context) {
   return llama(options);
 }
 
+static Graph neoxOf(const ModelConfig &config, int64_t context) {
+  return neox({
+      .width = config.width,
+      .layers = config.layers,
+      .heads = config.heads,
+      .kvHeads = config.kvHeads,
+      .hidden = config.hidden,
+      .words = config.vocabulary,
+      .context = config.context,
+      .normEpsilon = config.normEpsilon,
+      .rotary = rotaryOf(config.rotary, config.headWidth, config.context, context),
+      .residual = config.residual,
+      .activation = config.activation,
+      .window = config.window,
+      .attentionBias = config.queryBias,
+      .mlpBias = config.mlpBias,
+      .logitBias = config.logitBias,
+      .tied = config.tiedEmbedding,
+  });
+}
+
 Graph graphOf(const ModelConfig &config, int64_t context) {
   if (config.architecture == Architecture::llama)
     return llamaOf(config, context);
+  if (config.architecture == Architecture::neox)
+    return neoxOf(config, context);
   // Its table of positions is as long as it is, whatever a session declares.
   return gpt2({.width = config.width,
                .layers = config.layers,

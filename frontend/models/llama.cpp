@@ -1,6 +1,8 @@
 // LLaMA and its kin in the builder API.
 #include "frontend/models/llama.h"
 
+#include "frontend/models/activation.h"
+
 namespace heddle {
 
 namespace {
@@ -24,7 +26,8 @@ struct Llama {
     x = add(x, after(scope, "attention_post_norm", attended)).named("attention_sum");
 
     h = before(scope, "mlp_norm", x);
-    Value gate = activation(product(scope, "gate", h, hidden, options.mlpBias)).named("activation");
+    Value gate = product(scope, "gate", h, hidden, options.mlpBias);
+    gate = activate(options.activation, gate).named("activation");
     Value gated = (gate * product(scope, "up", h, hidden, options.mlpBias)).named("gated");
     Value made = product(scope, "down", gated, width, options.mlpBias);
     return add(x, after(scope, "mlp_post_norm", made)).named("mlp_sum");
@@ -80,18 +83,6 @@ struct Llama {
 
   Value add(Value x, Value change) const {
     return options.residualScale == 1 ? x + change : x + change * options.residualScale;
-  }
-
-  Value activation(Value x) const {
-    switch (options.activation) {
-    case Activation::silu:
-      return silu(x);
-    case Activation::geluErf:
-      return geluErf(x);
-    case Activation::geluTanh:
-      break;
-    }
-    return geluTanh(x);
   }
 
   bool isWindowed(int64_t index) const {

@@ -4,6 +4,7 @@
 #include "frontend/models/bahdanau.h"
 #include "frontend/models/gpt2.h"
 #include "frontend/models/llama.h"
+#include "frontend/models/neox.h"
 #include "frontend/models/transformer2017.h"
 
 #include <string>
@@ -84,6 +85,33 @@ inline std::vector<TinyModel> tinyModels() {
                       .context = 512,
                       .mergedQkv = false,
                       .orientation = Orientation::outIn,
+                      .weights = weights});
+       }},
+      {"neox",
+       [](ElementType weights) {
+         return neox({.width = 32,
+                      .layers = 2,
+                      .heads = 4,
+                      .kvHeads = 2,
+                      .hidden = 64,
+                      .words = 64,
+                      .context = 512,
+                      .rotary = {.pairing = Pairing::halfSplit, .dims = 4},
+                      .weights = weights});
+       }},
+      {"neox_shared_norm",
+       [](ElementType weights) {
+         return neox({.width = 32,
+                      .layers = 1,
+                      .heads = 2,
+                      .hidden = 48,
+                      .words = 50,
+                      .context = 512,
+                      .rotary = {.dims = 8},
+                      .residual = Residual::sharedNorm,
+                      .activation = Activation::geluTanh,
+                      .attentionBias = false,
+                      .logitBias = true,
                       .weights = weights});
        }},
       {"transformer2017",

@@ -108,6 +108,22 @@ std::vector<int32_t> someIds(size_t count) {
   return ids;
 }
 
+/// The file is the model that `model` means.
+void expectMeaning(const GgufFile &file, const WrittenModel &model) {
+  const test::TemporaryFolder folder;
+  auto loaded = loadModel(folder.write("model.gguf", file.bytes()));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::vector<int32_t> ids = someIds(17);
+  auto oracle = Oracle::create(loaded->source, loaded->weights);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  auto found = oracle->prefill(ids);
+  ASSERT_TRUE(found) << found.error().message;
+  const test::Vector expected = plainLogits(model.meaning, model.tensors, ids);
+  ASSERT_EQ(found->size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR((*found)[i], expected[i], 1e-5) << i;
+}
+
 struct AsGguf {
   const char *family, *architecture;
   bool isPermuted;
@@ -131,20 +147,7 @@ TEST_P(GgufModels, MeanWhatTheirFoldersMean) {
       model.meaning.frequency = [](int64_t, int64_t pair) {
         return std::pow(10000.0, -2.0 * double(pair) / d);
       };
-    const test::TemporaryFolder folder;
-    const std::string path =
-        folder.write("model.gguf", ggufOf(model, architecture, isPermuted).bytes());
-    auto loaded = loadModel(path);
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    const std::vector<int32_t> ids = someIds(17);
-    auto oracle = Oracle::create(loaded->source, loaded->weights);
-    ASSERT_TRUE(oracle) << oracle.error().message;
-    auto found = oracle->prefill(ids);
-    ASSERT_TRUE(found) << found.error().message;
-    const test::Vector expected = plainLogits(model.meaning, model.tensors, ids);
-    ASSERT_EQ(found->size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR((*found)[i], expected[i], 1e-5) << i;
+    expectMeaning(ggufOf(model, architecture, isPermuted), model);
   }
 }
 
@@ -195,19 +198,8 @@ TEST(GgufModel, TableOfFrequenciesIsUsed) {
   model.meaning.frequency = [](int64_t, int64_t pair) {
     return std::pow(10000.0, -2.0 * double(pair) / d) / double(1 << pair);
   };
-  const test::TemporaryFolder folder;
-  auto loaded = loadModel(folder.write(
-      "model.gguf",
-      ggufOf(model, "llama", true).tensor("rope_freqs.weight", {3}, ggml::f32, factors).bytes()));
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  const std::vector<int32_t> ids = someIds(17);
-  auto oracle = Oracle::create(loaded->source, loaded->weights);
-  ASSERT_TRUE(oracle) << oracle.error().message;
-  auto found = oracle->prefill(ids);
-  ASSERT_TRUE(found) << found.error().message;
-  const test::Vector expected = plainLogits(model.meaning, model.tensors, ids);
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_NEAR((*found)[i], expected[i], 1e-5) << i;
+  expectMeaning(ggufOf(model, "llama", true).tensor("rope_freqs.weight", {3}, ggml::f32, factors),
+                model);
 }
 
 // The trained model's two files hold the same weights.
