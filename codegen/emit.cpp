@@ -8,16 +8,27 @@ using namespace mlir;
 
 namespace heddle::codegen {
 
-Value Emit::index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-Value Emit::constant(double value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(float(value)));
+Value Emit::constant(TypedAttr value) {
+  Value &known = constants[value];
+  if (!known) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&head);
+    known = arith::ConstantOp::create(b, loc, value);
+  }
+  return known;
 }
+Value Emit::index(int64_t value) { return constant(b.getIndexAttr(value)); }
+Value Emit::constant(double value) { return constant(b.getF32FloatAttr(float(value))); }
 Value Emit::integer(int64_t value, unsigned bits) {
-  return arith::ConstantIntOp::create(b, loc, value, bits);
+  return constant(b.getIntegerAttr(b.getIntegerType(bits), value));
 }
 Value Emit::splat(double value, int64_t width) {
-  return arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(vec(f32(), width), b.getF32FloatAttr(float(value))));
+  return constant(DenseElementsAttr::get(vec(f32(), width), b.getF32FloatAttr(float(value))));
+}
+
+void Emit::moveToHead() {
+  auto first = llvm::find_if_not(head, [](Operation &op) { return isa<arith::ConstantOp>(op); });
+  b.setInsertionPoint(&head, first);
 }
 
 //===-- Indices
@@ -121,8 +132,9 @@ void Emit::storeVector(Value vector, Value memref, ValueRange at) {
   vector::StoreOp::create(b, loc, vector, memref, at);
 }
 
-void Emit::prefetch(Value memref, ValueRange at, bool write) {
-  memref::PrefetchOp::create(b, loc, memref, at, write, /*localityHint=*/3, /*isDataCache=*/true);
+void Emit::prefetch(Value memref, ValueRange at, bool write, Near near) {
+  memref::PrefetchOp::create(b, loc, memref, at, write, near == Near::first ? 3 : 2,
+                             /*isDataCache=*/true);
 }
 Value Emit::loadMasked(Value memref, ValueRange at, Value mask, int64_t width) {
   VectorType type = vec(elementOf(memref), width);

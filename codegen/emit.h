@@ -15,7 +15,9 @@ namespace heddle::codegen {
 /// lanes unless said otherwise.
 class Emit {
 public:
-  Emit(mlir::OpBuilder &builder, mlir::Location loc) : b(builder), loc(loc) {}
+  /// `head` begins a function: constants stand there, each of them once.
+  Emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Block &head)
+      : b(builder), loc(loc), head(head) {}
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -28,6 +30,7 @@ public:
   }
 
   // Constants.
+  mlir::Value constant(mlir::TypedAttr value);
   mlir::Value index(int64_t value);
   mlir::Value constant(double value); ///< f32
   mlir::Value integer(int64_t value, unsigned bits = 32);
@@ -64,7 +67,9 @@ public:
   mlir::Value loadVector(mlir::Value memref, mlir::ValueRange at, int64_t width = lanes);
   void storeVector(mlir::Value vector, mlir::Value memref, mlir::ValueRange at);
   /// Asks for the cache line at a place that will be read, or written, later.
-  void prefetch(mlir::Value memref, mlir::ValueRange at, bool write);
+  /// Which cache a prefetch aims at.
+  enum class Near { first, second };
+  void prefetch(mlir::Value memref, mlir::ValueRange at, bool write, Near near = Near::first);
   /// Only lanes below `count`; the others read as 0 and are not written.
   mlir::Value loadMasked(mlir::Value memref, mlir::ValueRange at, mlir::Value mask,
                          int64_t width = lanes);
@@ -87,7 +92,13 @@ public:
   /// bf16 to f32.
   mlir::Value fromBf16(mlir::Value value);
 
+  /// Places the builder behind the constants, where what it makes dominates every later use.
+  void moveToHead();
+
 private:
+  mlir::Block &head;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
+
   mlir::Value binary(mlir::Value a, mlir::Value b,
                      llvm::function_ref<int64_t(int64_t, int64_t)> fold,
                      llvm::function_ref<mlir::Value()> make);

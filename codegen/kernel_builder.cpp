@@ -24,23 +24,30 @@ Size elementCount(ArrayRef<Size> sizes) {
   return count;
 }
 
-KernelBuilder::KernelBuilder(Lowering &lowering, Operation *op, StringRef name)
-    : context(lowering.context), builder(op->getContext()), emit(builder, op->getLoc()),
-      lowering(lowering), op(op) {
-  unsigned number = lowering.names[name]++;
-  builder.setInsertionPointToEnd(lowering.kernels.getBody());
+/// An empty kernel behind the others: its first arguments are what all kernels have.
+static func::FuncOp declareKernel(ModuleOp kernels, Location loc, const Twine &name) {
+  OpBuilder builder = OpBuilder::atBlockEnd(kernels.getBody());
   Type index = builder.getIndexType();
   auto flatOf = [&](Type element) { return MemRefType::get({ShapedType::kDynamic}, element); };
   Type inputs[] = {flatOf(builder.getI64Type()), index, index, flatOf(builder.getI8Type())};
-  function = func::FuncOp::create(builder, op->getLoc(), (name + "_" + Twine(number)).str(),
-                                  builder.getFunctionType(inputs, {}));
-  Block *entry = function.addEntryBlock();
-  dims = entry->getArgument(0);
-  begin = entry->getArgument(1);
-  end = entry->getArgument(2);
-  scratch = entry->getArgument(3);
-  builder.setInsertionPointToStart(entry);
-  builder.setInsertionPoint(func::ReturnOp::create(builder, op->getLoc()));
+  auto function =
+      func::FuncOp::create(builder, loc, name.str(), builder.getFunctionType(inputs, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  func::ReturnOp::create(builder, loc);
+  return function;
+}
+
+KernelBuilder::KernelBuilder(Lowering &lowering, Operation *op, StringRef name)
+    : context(lowering.context), builder(op->getContext()),
+      function(declareKernel(lowering.kernels, op->getLoc(),
+                             name + "_" + Twine(lowering.names[name]++))),
+      emit(builder, op->getLoc(), function.front()), lowering(lowering), op(op) {
+  Block &entry = function.front();
+  dims = entry.getArgument(0);
+  begin = entry.getArgument(1);
+  end = entry.getArgument(2);
+  scratch = entry.getArgument(3);
+  builder.setInsertionPoint(entry.getTerminator());
 }
 
 Value KernelBuilder::flat(Ref ref, Type element) {
@@ -68,10 +75,10 @@ Value KernelBuilder::size(const Size &size) {
     for (uint32_t factor : term.factors) {
       Value &dim = dimValues[factor];
       if (!dim) {
-        // At the head of the function, where it dominates every use.
+        Value at = emit.index(factor);
         OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(&function.getBody().front());
-        dim = emit.toIndex(emit.load(dims, emit.index(factor)));
+        emit.moveToHead();
+        dim = emit.toIndex(emit.load(dims, at));
       }
       product = emit.mul(product, dim);
     }

@@ -82,6 +82,11 @@ public:
 
   const PlanContext &context;
   mlir::OpBuilder builder;
+
+private:
+  mlir::func::FuncOp function; // before `emit`, which keeps constants at its head
+
+public:
   Emit emit;
 
   /// The first tile and the one after the last, of type index.
@@ -115,7 +120,6 @@ private:
 
   Lowering &lowering;
   mlir::Operation *op;
-  mlir::func::FuncOp function;
   mlir::Value dims;
   llvm::SmallVector<Ref> refs;
   llvm::SmallVector<mlir::Value> buffers;

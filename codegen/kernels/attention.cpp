@@ -353,7 +353,7 @@ private:
         storeElements(e, vector, packedQuery, {scratchRow(row), column}, lanesMask);
       });
       if (queryStride() != depth) {
-        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(storedType(e.bf16())));
+        Value zero = e.constant(e.b.getZeroAttr(storedType(e.bf16())));
         e.store(zero, packedQuery, {scratchRow(row), e.index(depth)});
       }
     });
@@ -454,8 +454,7 @@ private:
     Value any = e.less(low, high);
     e.when(any, [&] {
       Value unseen = e.mask(e.sub(low, begin));
-      Value all = arith::ConstantOp::create(e.b, e.loc,
-                                            DenseElementsAttr::get(e.vec(e.b.getI1Type()), true));
+      Value all = e.constant(DenseElementsAttr::get(e.vec(e.b.getI1Type()), true));
       hide(begin, arith::XOrIOp::create(e.b, e.loc, unseen, all));
       Value lastBlock = e.sub(end, e.index(block));
       hide(lastBlock, e.mask(e.sub(high, lastBlock)));

@@ -44,7 +44,7 @@ void BlockProduct::enterColumns(Value panel, int64_t panels) {
 }
 
 BlockProduct::Sums BlockProduct::integerZeros() {
-  Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.vec(e.i32())));
+  Value zero = e.constant(e.b.getZeroAttr(e.vec(e.i32())));
   return Sums(rows() * columns(), zero);
 }
 
@@ -74,15 +74,14 @@ SmallVector<Value> BlockProduct::quadsAt(Value offset) {
 Value BlockProduct::bits(Value quads, int64_t shift, int64_t mask) {
   if (shift != 0) {
     VectorType pairs = e.vec(e.b.getI16Type(), quadBytes / 2);
-    Value by = arith::ConstantOp::create(
-        e.b, e.loc, DenseElementsAttr::get(pairs, e.b.getI16IntegerAttr(int16_t(std::abs(shift)))));
+    Value by =
+        e.constant(DenseElementsAttr::get(pairs, e.b.getI16IntegerAttr(int16_t(std::abs(shift)))));
     Value shorts = e.bitcast(quads, pairs);
     shorts = shift > 0 ? arith::ShRUIOp::create(e.b, e.loc, shorts, by).getResult()
                        : arith::ShLIOp::create(e.b, e.loc, shorts, by).getResult();
     quads = e.bitcast(shorts, cast<VectorType>(quads.getType()));
   }
-  Value masks = arith::ConstantOp::create(
-      e.b, e.loc,
+  Value masks = e.constant(
       DenseElementsAttr::get(cast<VectorType>(quads.getType()), e.b.getI8IntegerAttr(mask)));
   return arith::AndIOp::create(e.b, e.loc, quads, masks);
 }

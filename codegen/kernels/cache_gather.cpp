@@ -55,8 +55,7 @@ struct GatherEmitter : CachePlace {
   /// 16 words of 16 keys at a time.
   void gatherKeys(Value cache, Value result, Value head, const Block &block) {
     int64_t words = keyWords();
-    Value zero =
-        arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.vec(bf16() ? e.i32() : e.f32())));
+    Value zero = e.constant(e.b.getZeroAttr(e.vec(bf16() ? e.i32() : e.f32())));
     for (int64_t word = 0; word < words; word += lanes) {
       SmallVector<Value> square(lanes, zero);
       for (int64_t i = 0; i < std::min(lanes, words - word); ++i) {
@@ -88,12 +87,12 @@ struct GatherEmitter : CachePlace {
         if (bf16()) {
           // The even position is the lower half of a word.
           VectorType words = e.vec(e.i32());
-          auto shift = arith::ConstantOp::create(
-              e.b, e.loc, DenseElementsAttr::get(words, e.b.getI32IntegerAttr(16 * (i % 2))));
+          auto shift =
+              e.constant(DenseElementsAttr::get(words, e.b.getI32IntegerAttr(16 * (i % 2))));
           x = arith::TruncIOp::create(e.b, e.loc, e.vec(e.b.getI16Type()),
                                       arith::ShRUIOp::create(e.b, e.loc, x, shift));
         }
-        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(x.getType()));
+        Value zero = e.constant(e.b.getZeroAttr(x.getType()));
         x = arith::SelectOp::create(e.b, e.loc, filled, x, zero);
         Value at[] = {head, e.add(block.row, i), e.index(column)};
         if (mask)

@@ -28,7 +28,7 @@ struct AppendEmitter : CachePlace {
   Value load(Value head, Value row, Value column, int64_t count) {
     Type element = bf16() ? Type(e.b.getI16Type()) : e.f32();
     if (count <= 0)
-      return arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(e.vec(element)));
+      return e.constant(e.b.getZeroAttr(e.vec(element)));
     Value at[] = {e.sub(head, rows.firstHead), e.sub(row, rows.firstRow), column};
     Value x = count < lanes ? e.loadMasked(rows.memref, at, e.mask(e.index(count)))
                             : e.loadVector(rows.memref, at);

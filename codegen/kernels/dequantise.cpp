@@ -34,7 +34,7 @@ struct BlockReader {
       Attribute attribute = e.b.getI32IntegerAttr(int32_t(number));
       if (auto vector = dyn_cast<VectorType>(type))
         attribute = DenseElementsAttr::get(vector, attribute);
-      return arith::ConstantOp::create(e.b, e.loc, cast<TypedAttr>(attribute));
+      return e.constant(cast<TypedAttr>(attribute));
     };
     if (shift > 0)
       value = arith::ShRUIOp::create(e.b, e.loc, value, constant(shift));

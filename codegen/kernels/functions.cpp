@@ -23,12 +23,10 @@ struct Floats {
 
   VectorType like(Type element) const { return VectorType::get(type.getShape(), element); }
   Value c(double value) {
-    return arith::ConstantOp::create(
-        e.b, e.loc, DenseElementsAttr::get(type, e.b.getFloatAttr(type.getElementType(), value)));
+    return e.constant(DenseElementsAttr::get(type, e.b.getFloatAttr(type.getElementType(), value)));
   }
   Value integer(int64_t value) {
-    return arith::ConstantOp::create(
-        e.b, e.loc, DenseElementsAttr::get(like(e.i32()), e.b.getI32IntegerAttr(int32_t(value))));
+    return e.constant(DenseElementsAttr::get(like(e.i32()), e.b.getI32IntegerAttr(int32_t(value))));
   }
   Value add(Value a, Value b) { return arith::AddFOp::create(e.b, e.loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(e.b, e.loc, a, b); }

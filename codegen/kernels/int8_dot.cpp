@@ -12,8 +12,7 @@ namespace heddle::codegen {
 
 Value Int8Dot::splat(int64_t value, unsigned bits, int64_t width) {
   VectorType type = e.vec(e.b.getIntegerType(bits), width);
-  return arith::ConstantOp::create(
-      e.b, e.loc, DenseElementsAttr::get(type, e.b.getIntegerAttr(type.getElementType(), value)));
+  return e.constant(DenseElementsAttr::get(type, e.b.getIntegerAttr(type.getElementType(), value)));
 }
 
 /// By name, so that the large headers of the llvm dialect stay out.

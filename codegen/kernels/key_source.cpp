@@ -184,7 +184,7 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
       Value readable = e.add(source.row, inBlock);
       auto copy = [&](Value from, Value to, int64_t width, auto indexOf) {
         Type element = cast<MemRefType>(from.getType()).getElementType();
-        Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(element));
+        Value zero = e.constant(e.b.getZeroAttr(element));
         e.when(
             inside,
             [&] {
@@ -208,8 +208,7 @@ void emitPackKeysAndValues(Lowering &lowering, AttentionOp attention) {
       });
       if (width % group != 0) {
         Value step = e.add(e.index((steps - 1) * lanes), inBlock);
-        Value zero = arith::ConstantOp::create(
-            e.b, e.loc, e.b.getZeroAttr(storedType(keyType.getElementType())));
+        Value zero = e.constant(e.b.getZeroAttr(storedType(keyType.getElementType())));
         e.store(zero, packedKeys, {e.add(blockBase, e.add(e.mul(step, group), 1))});
       }
       int64_t valueWidth = valueType.getShape().back();

@@ -48,7 +48,7 @@ public:
       launch.grid.push_back({size, 1});
     launch.grid.push_back({columns, lanes});
     int64_t group = bf16 ? 2 : 1;
-    Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(storedType(element)));
+    Value zero = e.constant(e.b.getZeroAttr(storedType(element)));
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
       Value base = e.add(batchBase(kernel, tile.drop_back()), e.mul(tile.back(), perPanel));
       Value first = e.mul(tile.back(), lanes);

@@ -18,8 +18,7 @@ Factors halves(Emit &e, Value pairs) {
   Type type = pairs.getType();
   auto constant = [&](int64_t value) -> Value {
     auto vector = cast<VectorType>(type);
-    return arith::ConstantOp::create(
-        e.b, e.loc, DenseElementsAttr::get(vector, e.b.getI32IntegerAttr(int32_t(value))));
+    return e.constant(DenseElementsAttr::get(vector, e.b.getI32IntegerAttr(int32_t(value))));
   };
   VectorType floats = e.vec(e.f32());
   Value even = arith::ShLIOp::create(e.b, e.loc, pairs, constant(16));

@@ -43,8 +43,8 @@ public:
 
 private:
   Value integers(int64_t value) {
-    return arith::ConstantOp::create(
-        e.b, e.loc, DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(int32_t(value))));
+    return e.constant(
+        DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(int32_t(value))));
   }
   Value reduce(vector::CombiningKind kind, Value vector) {
     return vector::ReductionOp::create(e.b, e.loc, kind, vector);

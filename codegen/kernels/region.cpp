@@ -64,7 +64,7 @@ static Value decoded(Emit &e, Value loaded) {
     return arith::BitcastOp::create(e.b, e.loc, e.vec(e.bf16()), loaded);
   if (!stored.isInteger(8))
     return loaded;
-  Value zero = arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(loaded.getType()));
+  Value zero = e.constant(e.b.getZeroAttr(loaded.getType()));
   return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ne, loaded, zero);
 }
 
@@ -127,7 +127,7 @@ Value applyRegion(Emit &e, Region &region, ArrayRef<Value> elements) {
   for (Operation &op : block.without_terminator()) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       auto value = DenseElementsAttr::get(widen(constant.getType()), constant.getValue());
-      mapping.map(constant.getResult(), Value(arith::ConstantOp::create(e.b, e.loc, value)));
+      mapping.map(constant.getResult(), Value(e.constant(value)));
       continue;
     }
     SmallVector<Value> operands;

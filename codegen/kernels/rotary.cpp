@@ -27,8 +27,7 @@ Value frequenciesOf(const RotaryFactors &rotary, int64_t first, int64_t count) {
   SmallVector<double> values(angleLanes);
   for (int64_t i = 0; i < count; ++i)
     values[i] = std::pow(rotary.base, -2.0 * double(first + i) / double(rotary.dims));
-  return arith::ConstantOp::create(
-      e.b, e.loc,
+  return e.constant(
       DenseElementsAttr::get(e.vec(e.b.getF64Type(), angleLanes), ArrayRef<double>(values)));
 }
 

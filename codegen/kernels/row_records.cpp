@@ -26,7 +26,7 @@ RowCoordinates loadKeys(Emit &e, Value records, Value row, Value mask) {
     SmallVector<int32_t> steps(lanes);
     for (int64_t i = 0; i < lanes; ++i)
       steps[i] = int32_t(i);
-    Value offsets = arith::ConstantOp::create(e.b, e.loc, e.b.getI32VectorAttr(steps));
+    Value offsets = e.constant(e.b.getI32VectorAttr(steps));
     Value first = e.broadcast(e.toInt(row));
     return {e.broadcast(e.integer(0)), arith::AddIOp::create(e.b, e.loc, first, offsets)};
   }

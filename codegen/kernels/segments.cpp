@@ -14,13 +14,12 @@ SegmentKeys emitFindSegment(Emit &e, Value segments, Value base, Value low, Valu
                             Value wanted) {
   VectorType numbers = e.vec(e.i32());
   auto splat = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(e.b, e.loc,
-                                     DenseElementsAttr::get(numbers, e.b.getI32IntegerAttr(value)));
+    return e.constant(DenseElementsAttr::get(numbers, e.b.getI32IntegerAttr(value)));
   };
   SmallVector<int32_t> steps(lanes);
   for (int64_t i = 0; i < lanes; ++i)
     steps[i] = int32_t(i);
-  Value lane = arith::ConstantOp::create(e.b, e.loc, e.b.getI32VectorAttr(steps));
+  Value lane = e.constant(e.b.getI32VectorAttr(steps));
   Value most = splat(std::numeric_limits<int32_t>::max()), zero = splat(0), one = splat(1);
   auto scan = [&](Value key, ValueRange found) {
     Value inside = e.mask(e.sub(high, key));

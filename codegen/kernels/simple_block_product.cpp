@@ -40,8 +40,7 @@ private:
       auto ofBlock =
           ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
       // -8 times the row's sum, of -128 times.
-      Value four = arith::ConstantOp::create(
-          e.b, e.loc, DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(4)));
+      Value four = e.constant(DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(4)));
       Sums sums = llvm::map_to_vector(startFrom(e.index(layout.sum)), [&](Value sum) -> Value {
         return arith::ShRSIOp::create(e.b, e.loc, sum, four);
       });

@@ -13,8 +13,8 @@ namespace heddle::codegen {
 static Value floatLike(Emit &e, Value like, double value) {
   Attribute scalar = e.b.getF32FloatAttr(float(value));
   if (auto type = dyn_cast<VectorType>(like.getType()))
-    return arith::ConstantOp::create(e.b, e.loc, DenseElementsAttr::get(type, scalar));
-  return arith::ConstantOp::create(e.b, e.loc, cast<TypedAttr>(scalar));
+    return e.constant(DenseElementsAttr::get(type, scalar));
+  return e.constant(cast<TypedAttr>(scalar));
 }
 
 static constexpr double hidden = -std::numeric_limits<double>::infinity();
