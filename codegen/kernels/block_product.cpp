@@ -71,6 +71,14 @@ SmallVector<Value> BlockProduct::quadsAt(Value offset) {
       [&](Bytes &bytes, Value at) { return bytes.load(e.add(at, offset), quadBytes); });
 }
 
+void BlockProduct::prefetchAhead(Value offset, int64_t bytes) {
+  if (!prefetchesAhead(kernel.context.phase, rows()))
+    return;
+  for (int64_t c = 0; c < columns(); ++c)
+    for (int64_t at = 0; at < bytes; at += quadBytes)
+      columnBytes[c]->prefetch(e.add(e.add(columnAt[c], offset), prefetchDistance + at));
+}
+
 Value BlockProduct::bits(Value quads, int64_t shift, int64_t mask) {
   if (shift != 0) {
     VectorType pairs = e.vec(e.b.getI16Type(), quadBytes / 2);
@@ -97,7 +105,7 @@ BlockProduct::Sums BlockProduct::startFrom(Value offset) {
   return sums;
 }
 
-void BlockProduct::multiplyQuad(Sums &sums, ArrayRef<Value> quads, Value quad) {
+void BlockProduct::multiplyQuad(MutableArrayRef<Value> sums, ArrayRef<Value> quads, Value quad) {
   Value offset = e.add(e.mul(quad, 4), layout.values);
   for (int64_t r = 0; r < rows(); ++r) {
     Int8Dot::Left left = dot.left(input.repeated(e.add(rowAt[r], offset), e.i32()));

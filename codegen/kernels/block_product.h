@@ -55,6 +55,8 @@ protected:
   }
   /// Vectors of 64 bytes at `offset` of the block.
   llvm::SmallVector<Value> quadsAt(Value offset);
+  /// Asks for what comes later of every panel, as much as `bytes` from `offset` of the block on.
+  void prefetchAhead(Value offset, int64_t bytes);
   /// Every byte shifted (right where `shift` is positive, else left) and masked.
   Value bits(Value quads, int64_t shift, int64_t mask);
   llvm::SmallVector<Value> bits(llvm::ArrayRef<Value> quads, int64_t shift, int64_t mask);
@@ -62,7 +64,7 @@ protected:
   /// Integer sums that start from what every row has at `offset` of its block.
   Sums startFrom(Value offset);
   /// Adds a quad of every column (64 x i8) times that of every row at quad `quad` of the block.
-  void multiplyQuad(Sums &sums, llvm::ArrayRef<Value> quads, Value quad);
+  void multiplyQuad(llvm::MutableArrayRef<Value> sums, llvm::ArrayRef<Value> quads, Value quad);
 
   Value toFloat(Value integers);
   Value times(Value a, Value b) { return mlir::arith::MulFOp::create(e.b, e.loc, a, b); }

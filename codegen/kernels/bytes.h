@@ -35,6 +35,9 @@ public:
     return mlir::arith::SIToFPOp::create(e.b, e.loc, e.vec(e.f32()), wide);
   }
 
+  /// Asks for the line at `at`, which may lie beyond the end, to be in the second-level cache.
+  void prefetch(mlir::Value at) { e.prefetch(memref, at, /*write=*/false, Emit::Near::second); }
+
 private:
   mlir::Value wideFloats(mlir::Value vector) {
     return mlir::arith::ExtFOp::create(e.b, e.loc, e.vec(e.f32()), vector);

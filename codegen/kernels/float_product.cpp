@@ -11,8 +11,8 @@ namespace {
 class FloatProduct : public InnerProduct {
 public:
   FloatProduct(const Products &products, KernelBuilder &kernel)
-      : products(products), target(kernel.context.target), e(kernel.emit),
-        input(kernel.operand(0)) {
+      : products(products), phase(kernel.context.phase), target(kernel.context.target),
+        e(kernel.emit), input(kernel.operand(0)) {
     Size steps =
         constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
     Size width = constantSize(perStep());
@@ -37,9 +37,14 @@ public:
     tile.left = [&](int64_t i, Value step) {
       return loadLeft(e, input, placeOf(i, step), products.bf16());
     };
+    bool ahead = prefetchesAhead(phase, tile.rows);
     tile.right = [&](int64_t column, Value step) {
-      Value at[] = {e.add(panel, column % panels), step, e.index(0)};
-      return e.loadVector(weights[column / panels], at, perStep());
+      Value memref = weights[column / panels], zero = e.index(0);
+      Value at[] = {e.add(panel, column % panels), step, zero};
+      if (ahead)
+        e.prefetch(memref, {at[0], e.add(step, prefetchDistance / stepBytes), zero}, false,
+                   Emit::Near::second);
+      return e.loadVector(memref, at, perStep());
     };
     int64_t steps = products.bf16() ? products.depth() / 2 : products.depth();
     tile.unroll = steps % 4 == 0 ? 4 : 1;
@@ -59,9 +64,11 @@ public:
   }
 
 private:
+  static constexpr int64_t stepBytes = 64;
   int64_t perStep() const { return products.bf16() ? 2 * lanes : lanes; }
 
   Products products;
+  Phase phase;
   const Target &target;
   Emit &e;
   Value input;

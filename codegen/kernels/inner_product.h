@@ -38,6 +38,14 @@ struct Products {
   }
 };
 
+/// Bytes ahead that a tile asks for of a weight it reads from memory, for the second-level cache.
+/// The hardware looks ahead as well, but not far enough for code that multiplies every line with
+/// many rows; for few rows, asking would only take the buffers that it needs.
+inline constexpr int64_t prefetchDistance = 16 * 1024;
+inline bool prefetchesAhead(Phase phase, int64_t rows) {
+  return phase == Phase::decode && rows > 4;
+}
+
 /// Makes the sums of tiles in one kernel. Its constructor binds the input and the weights.
 class InnerProduct {
 public:
@@ -69,10 +77,22 @@ struct RegisterTile {
 /// The one that is fast for `products`.
 RegisterTile chooseTile(const Products &products, const PlanContext &context);
 
-/// Runs `body(row, count)` for rows [first, last): in blocks of the tile's, then in pairs, then
-/// alone.
+/// Rows that are summed up together.
+struct RowBlock {
+  llvm::SmallVector<mlir::Value> rows;
+  /// i1: whether the row is there; null where it always is. The last row stands for one that is
+  /// not.
+  llvm::SmallVector<mlir::Value> present;
+
+  /// Runs `body` for all rows that are there.
+  void forEach(Emit &emit, llvm::function_ref<void(int64_t)> body) const;
+};
+
+/// Runs `body` for rows [first, last): in blocks of the tile's, then in smaller ones. In decode,
+/// rows that are too few for a block and too many for the next smaller one make a block as well:
+/// the weight is read as seldom as can be.
 void forRowBlocks(Emit &emit, const RegisterTile &tile, Phase phase, mlir::Value first,
-                  mlir::Value last, llvm::function_ref<void(mlir::Value, int64_t)> body);
+                  mlir::Value last, llvm::function_ref<void(const RowBlock &)> body);
 
 /// Of weights of any type.
 std::unique_ptr<InnerProduct> makeProduct(const Products &products, KernelBuilder &kernel);

@@ -44,18 +44,19 @@ public:
     e.loop(e.index(0), e.index(blocks()), 1, [&](Value index) {
       enterBlock(index, 0, panelBlock);
       e.loop(e.index(0), e.index(groups), 1, [&](Value at) {
-        for (int64_t quad = 0; quad < group.quads; ++quad)
+        e.loop(e.index(0), e.index(group.quads), 1, [&](Value quad) {
           for (auto [part, ofPart] : llvm::enumerate(takeApart(at, quad)))
             for (auto [c, quads] : llvm::enumerate(ofPart))
               e.storeVector(quads, unpacked,
                             unpackedAt(index, e.add(e.mul(at, group.parts), part), quad, c));
+        });
       });
     });
   }
 
 protected:
   /// For every part of a group, quad `quad` of all columns.
-  virtual SmallVector<SmallVector<Value>> takeApart(Value groupIndex, int64_t quad) = 0;
+  virtual SmallVector<SmallVector<Value>> takeApart(Value groupIndex, Value quad) = 0;
   /// Parts stand in the order of their groups; this one's place along k.
   virtual Value placeOf(Value part) = 0;
   /// What the integer sums of a part start from.
@@ -71,22 +72,38 @@ private:
     });
   }
 
+  /// As many parts at a time as there are registers for.
   Sums fromPanel() {
+    auto fit = llvm::bit_floor(uint64_t(std::max<int64_t>(16 / (rows() * columns()), 1)));
+    int64_t together = std::min(int64_t(fit), group.parts);
     return e.loop(e.index(0), e.index(groups), 1, zeros(), [&](Value at, ValueRange before) {
-      SmallVector<Value> parts;
-      SmallVector<Sums> integers;
-      for (int64_t part = 0; part < group.parts; ++part) {
-        parts.push_back(e.add(e.mul(at, group.parts), part));
-        integers.push_back(startOf(parts[part]));
-      }
-      for (int64_t quad = 0; quad < group.quads; ++quad)
-        for (auto [part, ofPart] : llvm::enumerate(takeApart(at, quad)))
-          multiplyQuad(integers[part], ofPart, rowQuad(parts[part], quad));
+      int64_t share = llvm::divideCeil(panelBlock, groups);
+      prefetchAhead(e.mul(at, share), share);
       Sums sums(before);
-      for (auto [part, ofPart] : llvm::zip(parts, integers))
-        addPart(sums, ofPart, part);
+      for (int64_t first = 0; first < group.parts; first += together)
+        addParts(sums, at, first, together);
       return sums;
     });
+  }
+
+  void addParts(Sums &sums, Value groupIndex, int64_t first, int64_t count) {
+    SmallVector<Value> parts, rowQuads;
+    Sums integers;
+    for (int64_t i = 0; i < count; ++i) {
+      parts.push_back(e.add(e.mul(groupIndex, group.parts), first + i));
+      rowQuads.push_back(firstRowQuad(parts[i]));
+      integers.append(startOf(parts[i]));
+    }
+    auto ofPart = [&](MutableArrayRef<Value> all, int64_t i) {
+      return all.slice(i * rows() * columns(), rows() * columns());
+    };
+    overQuads(integers, [&](Sums &some, Value quad) {
+      auto apart = takeApart(groupIndex, quad);
+      for (int64_t i = 0; i < count; ++i)
+        multiplyQuad(ofPart(some, i), apart[first + i], e.add(rowQuads[i], quad));
+    });
+    for (int64_t i = 0; i < count; ++i)
+      addPart(sums, ofPart(integers, i), parts[i]);
   }
 
   /// Parts in a loop, though their number is known: more code would not be faster.
@@ -94,26 +111,45 @@ private:
     return e.loop(
         e.index(0), e.index(groups * group.parts), 1, zeros(), [&](Value part, ValueRange before) {
           Sums sums(before), integers = startOf(part);
-          for (int64_t quad = 0; quad < group.quads; ++quad) {
+          Value rowQuad = firstRowQuad(part);
+          overQuads(integers, [&](Sums &some, Value quad) {
             SmallVector<Value> quads;
             for (int64_t c = 0; c < columns(); ++c)
               quads.push_back(e.loadVector(unpacked, unpackedAt(index, part, quad, c), quadBytes));
-            multiplyQuad(integers, quads, rowQuad(part, quad));
-          }
+            multiplyQuad(some, quads, e.add(rowQuad, quad));
+          });
           addPart(sums, integers, part);
           return sums;
         });
   }
 
+  /// Adds to integer sums what `body` does for each quad of a part: as many in straight code as
+  /// pay, for code takes long to compile.
+  void overQuads(Sums &sums, llvm::function_ref<void(Sums &, Value)> body) {
+    constexpr int64_t enough = 48;
+    int64_t straight = group.quads;
+    while (straight > 1 && straight * int64_t(sums.size()) > enough)
+      straight /= 2;
+    auto several = [&](Value first, ValueRange before) {
+      Sums after(before);
+      for (int64_t i = 0; i < straight; ++i)
+        body(after, e.add(first, i));
+      return after;
+    };
+    sums = straight == group.quads
+               ? several(e.index(0), sums)
+               : e.loop(e.index(0), e.index(group.quads), straight, sums, several);
+  }
+
   /// Adds the integer sums of a part times its scales.
-  void addPart(Sums &partial, const Sums &integers, Value part) {
+  void addPart(Sums &partial, ArrayRef<Value> integers, Value part) {
     auto scales = ofColumns([&](Bytes &from, Value at) { return partScale(from, at, part); });
     for (auto [i, sum] : llvm::enumerate(integers))
       partial[i] = e.fma(toFloat(sum), scales[i % columns()], partial[i]);
   }
 
-  Value rowQuad(Value part, int64_t quad) { return e.add(e.mul(placeOf(part), group.quads), quad); }
-  Value unpackedAt(Value block, Value part, int64_t quad, int64_t column) {
+  Value firstRowQuad(Value part) { return e.mul(placeOf(part), group.quads); }
+  Value unpackedAt(Value block, Value part, Value quad, int64_t column) {
     Value quads = e.add(e.mul(block, blockQuads), e.add(e.mul(part, group.quads), quad));
     return e.add(e.mul(quads, quadBytes), column * unpackedBytes());
   }
@@ -133,9 +169,9 @@ public:
       : KBlockProduct(products, kernel, runtime::q4_kPanel::bytes, {.parts = 2, .quads = 8}) {}
 
 private:
-  SmallVector<SmallVector<Value>> takeApart(Value pair, int64_t quad) override {
+  SmallVector<SmallVector<Value>> takeApart(Value pair, Value quad) override {
     using namespace runtime::q4_kPanel;
-    auto packed = quadsAt(e.add(e.mul(pair, 8 * quadBytes), quads + quad * quadBytes));
+    auto packed = quadsAt(e.add(e.add(e.mul(pair, 8 * quadBytes), e.mul(quad, quadBytes)), quads));
     return {bits(packed, 0, 15), bits(packed, 4, 15)};
   }
   Value placeOf(Value part) override { return part; }
@@ -190,9 +226,9 @@ public:
       : KBlockProduct(products, kernel, runtime::q6_kPanel::bytes, {.parts = 4, .quads = 4}) {}
 
 private:
-  SmallVector<SmallVector<Value>> takeApart(Value groupIndex, int64_t quad) override {
+  SmallVector<SmallVector<Value>> takeApart(Value groupIndex, Value quad) override {
     using namespace runtime::q6_kPanel;
-    Value first = e.add(e.mul(groupIndex, groupBytes), quads + quad * 3 * quadBytes);
+    Value first = e.add(e.add(e.mul(groupIndex, groupBytes), e.mul(quad, 3 * quadBytes)), quads);
     SmallVector<Value> low[] = {quadsAt(first), quadsAt(e.add(first, quadBytes))};
     SmallVector<Value> high = quadsAt(e.add(first, 2 * quadBytes));
     SmallVector<SmallVector<Value>> parts;

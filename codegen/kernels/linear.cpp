@@ -2,9 +2,9 @@
 //
 // A panel holds 16 columns of a weight, k after k, so that one contiguous stream feeds the vectors.
 // Prefill takes several panels side by side against a few rows: every vector of the weight that was
-// loaded serves all of these rows, every element of the input all of these panels. Decode takes one
-// panel after the other, which reads the weight as one stream; a weight that fits the caches is
-// read several panels at a time, for there the latency of the chains decides.
+// loaded serves all of these rows, every element of the input all of these panels. Decode reads the
+// weight once for up to eight rows, one panel after the other, as one stream; a weight that fits
+// the caches is read several panels at a time, for there the latency of the chains decides.
 #include "codegen/kernels/kernels.h"
 
 #include "codegen/kernels/inner_product.h"
@@ -86,23 +86,21 @@ private:
   void emitRows(Value panel, int64_t panels, Value first, Value last) {
     product->enterPanels(panel, panels);
     forRowBlocks(e, registers, context.phase, first, last,
-                 [&](Value row, int64_t count) { emitTile(row, count, panel, panels); });
+                 [&](const RowBlock &block) { emitTile(block, panel, panels); });
   }
 
-  void emitTile(Value row, int64_t rows, Value panel, int64_t panels) {
-    SmallVector<Value> rowIndices;
-    for (int64_t i = 0; i < rows; ++i)
-      rowIndices.push_back(e.add(row, i));
+  void emitTile(const RowBlock &block, Value panel, int64_t panels) {
     if (!decode)
-      prefetchEnds(rowIndices, panel, panels);
-    SmallVector<Value> sums = product->emit(leading, rowIndices, panel, panels);
-    for (int64_t i = 0; i < rows; ++i)
+      prefetchEnds(block.rows, panel, panels);
+    SmallVector<Value> sums = product->emit(leading, block.rows, panel, panels);
+    block.forEach(e, [&](int64_t i) {
       for (int64_t j = 0; j < panels; ++j) {
         SmallVector<Value> elements;
         for (unsigned w = 0; w < products.weights; ++w)
           elements.push_back(sums[(i * products.weights + w) * panels + j]);
-        emitEpilogue(rowIndices[i], e.add(panel, j), elements);
+        emitEpilogue(block.rows[i], e.add(panel, j), elements);
       }
+    });
   }
 
   /// What the epilogue reads and writes lies far apart and is in no cache: it is asked for while

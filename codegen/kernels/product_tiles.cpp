@@ -16,13 +16,21 @@ constexpr int64_t quantisedRows = 6;
 /// Accumulators far beyond the registers would unroll into code without end.
 constexpr int64_t mostInRegisters = 64;
 
+/// In decode. Sums that do not fit the registers cost less than reading the weight twice.
+static RegisterTile chooseDecodeTile(const Products &products, const Target &target) {
+  int64_t rows = target.avx512 ? 8 : 2;
+  if (products.panelBytes() > sideBySideBytes)
+    return {rows, 1};
+  rows = std::min<int64_t>(rows, 4);
+  return {rows, rows / products.weights};
+}
+
 RegisterTile chooseTile(const Products &products, const PlanContext &context) {
   int64_t rows, panels;
   if (context.phase == Phase::decode) {
-    rows = context.target.avx512 ? 4 : 2;
-    panels = products.panelBytes() <= sideBySideBytes ? 4 / products.weights : 1;
-    if (!context.target.avx512)
-      panels = std::min<int64_t>(panels, 2 / products.weights);
+    RegisterTile tile = chooseDecodeTile(products, context.target);
+    rows = tile.rows;
+    panels = tile.panels;
   } else {
     // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
     rows = 6;
@@ -60,17 +68,38 @@ FailureOr<RegisterTile> RegisterTile::read(Operation *op) {
   return RegisterTile{rows.getInt(), panels.getInt()};
 }
 
+void RowBlock::forEach(Emit &e, llvm::function_ref<void(int64_t)> body) const {
+  for (auto [i, there] : llvm::enumerate(present)) {
+    if (there)
+      e.when(there, [&] { body(int64_t(i)); });
+    else
+      body(int64_t(i));
+  }
+}
+
 void forRowBlocks(Emit &e, const RegisterTile &tile, Phase phase, Value first, Value last,
-                  llvm::function_ref<void(Value, int64_t)> body) {
+                  llvm::function_ref<void(const RowBlock &)> body) {
+  bool decode = phase == Phase::decode;
   SmallVector<int64_t> blocks = {tile.rows};
-  if (tile.rows > 3 && phase != Phase::decode)
-    blocks.push_back(2);
+  if (tile.rows > (decode ? 4 : 3))
+    blocks.push_back(decode ? tile.rows / 2 : 2);
   if (tile.rows > 1)
     blocks.push_back(1);
-  for (int64_t block : blocks) {
-    Value count = e.mul(e.div(e.sub(last, first), block), block);
-    Value end = e.add(first, count);
-    e.loop(first, end, block, [&](Value row) { body(row, block); });
+  for (auto [i, size] : llvm::enumerate(blocks)) {
+    int64_t smaller = i + 1 < blocks.size() ? blocks[i + 1] : 0;
+    int64_t least = decode ? smaller + 1 : size;
+    Value rest = e.max(e.sub(last, first), e.index(0));
+    Value end = e.add(first, e.mul(e.div(e.add(rest, size - least), size), size));
+    e.loop(first, end, size, [&, size = size](Value row) {
+      RowBlock block;
+      for (int64_t k = 0; k < size; ++k) {
+        Value at = e.add(row, k);
+        bool surely = k < least;
+        block.rows.push_back(surely ? at : e.min(at, e.sub(last, e.index(1))));
+        block.present.push_back(surely ? Value() : e.less(at, last));
+      }
+      body(block);
+    });
     first = end;
   }
 }

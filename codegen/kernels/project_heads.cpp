@@ -127,16 +127,14 @@ private:
   void emitProduct(unsigned index, Value firstPanel, int64_t panels, int64_t columns) {
     auto emitPanels = [&](Value done, int64_t count) {
       sums[index]->enterPanels(e.add(firstPanel, done), count);
-      forRowBlocks(e, registers, context.phase, first, last, [&](Value row, int64_t rows) {
-        SmallVector<Value> rowIndices;
-        for (int64_t i = 0; i < rows; ++i)
-          rowIndices.push_back(e.add(row, i));
+      forRowBlocks(e, registers, context.phase, first, last, [&](const RowBlock &block) {
         SmallVector<Value> vectors =
-            sums[index]->emit({}, rowIndices, e.add(firstPanel, done), count);
-        for (int64_t i = 0; i < rows; ++i)
+            sums[index]->emit({}, block.rows, e.add(firstPanel, done), count);
+        block.forEach(e, [&](int64_t i) {
           for (int64_t j = 0; j < count; ++j)
-            store(index, vectors[i * count + j], rowIndices[i], e.add(firstPanel, done),
+            store(index, vectors[i * count + j], block.rows[i], e.add(firstPanel, done),
                   e.add(done, j), j, columns);
+        });
       });
     };
     int64_t whole = panels / registers.panels * registers.panels;

@@ -19,6 +19,7 @@ private:
   Sums tile() override {
     using namespace runtime::q8_0Panel;
     return overBlocks(length, bytes, [&](Value, ValueRange carried) {
+      prefetchAhead(e.index(0), bytes);
       auto ofBlock =
           ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
       Sums sums = startFrom(e.index(layout.sum));
@@ -37,6 +38,7 @@ private:
   Sums tile() override {
     using namespace runtime::q4_0Panel;
     return overBlocks(length, bytes, [&](Value, ValueRange carried) {
+      prefetchAhead(e.index(0), bytes);
       auto ofBlock =
           ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
       // -8 times the row's sum, of -128 times.
@@ -85,9 +87,11 @@ private:
     Sums integers =
         e.loop(e.index(0), e.index(groups), 1, start, [&](Value group, ValueRange before) {
           Sums sums(before);
-          for (int64_t quad = 0; quad < 8; ++quad)
-            multiplyQuad(sums, quadsAt(e.add(e.mul(group, 8 * quadBytes), quad * quadBytes)),
-                         e.add(e.mul(group, 8), quad));
+          prefetchAhead(e.mul(group, 8 * quadBytes), 8 * quadBytes);
+          for (int64_t i = 0; i < 8; ++i) {
+            Value quad = e.add(e.mul(group, 8), i);
+            multiplyQuad(sums, quadsAt(e.mul(quad, quadBytes)), quad);
+          }
           return sums;
         });
     SmallVector<Value> ofRows = rowScales();

@@ -1,5 +1,5 @@
 // Products alone, beside the machine's limit, measured in turn with it: of many rows as compiled
-// for prefill, beside arithmetic; of one row as compiled for decode, beside reading memory.
+// for prefill, beside arithmetic; of few rows as compiled for decode, beside reading memory.
 // Products with weights in blocks include making blocks of their input.
 //
 //   bench_products --benchmark_filter='bf16/512'
@@ -38,7 +38,7 @@ struct Shape {
 
   int64_t products() const { return form == Form::gated ? 2 : 1; }
   double flops() const { return 2.0 * products() * rows * columns * depth; }
-  bool decode() const { return rows == 1; }
+  bool decode() const { return rows <= 8; }
   bool blocks() const { return type != "f32" && type != "bf16"; }
   std::string weight() const {
     return fmt::format("tensor<{}x{}x{}>", columns, depth,
@@ -267,8 +267,10 @@ int main(int argc, char **argv) {
       for (Form form : {Form::alone, Form::residual, Form::gated})
         for (auto [rows, columns, depth] : sizes)
           add({form, type, rows, columns, depth, threads});
-      add({Form::alone, type, 1, 32000, 2048, threads});
-      add({Form::gated, type, 1, 16384, 2048, threads});
+      for (int64_t rows : {1, 4, 8}) {
+        add({Form::alone, type, rows, 32000, 2048, threads});
+        add({Form::gated, type, rows, 16384, 2048, threads});
+      }
     }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
