@@ -18,31 +18,36 @@
 #include <atomic>
 #include <bit>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 namespace heddle::codegen {
 
 namespace {
 
-void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  // Kernels are written in vectors and unrolled by hand.
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  // Kernels are one function each, of loops already in the order that pays. What O2 does beyond
+  // this takes as long again, and their code was not faster for it.
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(
+          passes, "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+                  "simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,"
+                  "instcombine<no-verify-fixpoint>,simplifycfg)"))
+    return error;
+  passes.run(module, modules);
+  return llvm::Error::success();
 }
 
 bool emitFile(llvm::Module &module, llvm::TargetMachine &machine,
@@ -95,14 +100,22 @@ Result<Objects> compileObjects(std::vector<KernelModule> &kernels, const Target 
   Objects objects(kernels.size());
   std::mutex mutex;
   std::optional<Error> failed;
-  forEach(kernels.size(), threads, [&](size_t i) {
+  // The largest first: no thread waits long for the last one.
+  std::vector<size_t> order(kernels.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  auto size = [&](size_t i) { return kernels[i].module->getInstructionCount(); };
+  llvm::sort(order, [&](size_t a, size_t b) { return size(a) > size(b); });
+  forEach(kernels.size(), threads, [&](size_t at) {
+    size_t i = order[at];
     KernelModule &kernel = kernels[i];
     auto machine = createTargetMachine(target);
     llvm::SmallVector<char, 0> bytes;
     bool done = false;
     if (machine) {
-      optimize(*kernel.module, **machine);
-      done = emitFile(*kernel.module, **machine, bytes, llvm::CodeGenFileType::ObjectFile);
+      llvm::Error optimized = optimize(*kernel.module, **machine);
+      done = !optimized &&
+             emitFile(*kernel.module, **machine, bytes, llvm::CodeGenFileType::ObjectFile);
+      llvm::consumeError(std::move(optimized));
     }
     if (!done) {
       std::lock_guard lock(mutex);
@@ -177,7 +190,7 @@ Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const T
   // Whatever is compiled, orc wants to find the target.
   if (auto machine = createTargetMachine(target); !machine)
     return machine.error();
-  Result<std::vector<KernelModule>> kernels = lowerToLLVM(*missing, target);
+  Result<std::vector<KernelModule>> kernels = lowerToLLVM(*missing, target, threads);
   if (!kernels)
     return kernels.error();
   auto fresh = compileObjects(*kernels, target, threads);
@@ -195,14 +208,16 @@ Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const T
 static Result<std::unique_ptr<llvm::Module>> linkKernels(mlir::ModuleOp loops, const Target &target,
                                                          llvm::TargetMachine &machine,
                                                          llvm::LLVMContext &context) {
-  Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target);
+  Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target, /*threads=*/1);
   if (!kernels)
     return kernels.error();
   auto whole = std::make_unique<llvm::Module>("heddle", context);
   whole->setTargetTriple(machine.getTargetTriple());
   whole->setDataLayout(machine.createDataLayout());
   for (KernelModule &kernel : *kernels) {
-    optimize(*kernel.module, machine);
+    if (llvm::Error error = optimize(*kernel.module, machine))
+      return internalError("kernel " + kernel.symbol +
+                           " could not be optimised: " + textOf(std::move(error)));
     // Modules of different contexts meet as text.
     std::string text;
     llvm::raw_string_ostream(text) << *kernel.module;

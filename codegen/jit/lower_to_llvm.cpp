@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -14,6 +15,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/ThreadPool.h"
 
 using namespace mlir;
 
@@ -65,26 +67,42 @@ static void addEntry(llvm::Module &module, llvm::Function *inner,
 
 static LogicalResult convert(ModuleOp module) {
   PassManager passes(module.getContext());
-  passes.addPass(createCanonicalizerPass());
-  passes.addPass(createCSEPass());
-  passes.addPass(createLoopInvariantCodeMotionPass());
-  passes.addPass(createConvertVectorToSCFPass());
-  passes.addPass(createSCFToControlFlowPass());
+  // Once, at the end: after every pass it takes half of the time.
+  passes.enableVerifier(false);
+  OpPassManager &kernels = passes.nest<func::FuncOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+  kernels.addPass(createConvertVectorToSCFPass());
+  kernels.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = true;
-  passes.addPass(createConvertVectorToLLVMPass(vectors));
-  passes.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createConvertVectorToLLVMPass(vectors));
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createArithToLLVMConversionPass());
+  kernels.addPass(createConvertIndexToLLVMPass());
   passes.addPass(createFinalizeMemRefToLLVMConversionPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createConvertIndexToLLVMPass());
   passes.addPass(createConvertFuncToLLVMPass());
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createUBToLLVMConversionPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  return passes.run(module);
+  return success(succeeded(passes.run(module)) && succeeded(verify(module)));
 }
 
-Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &target) {
+/// Converts kernels side by side.
+static LogicalResult convertInParallel(ModuleOp module, unsigned threads) {
+  MLIRContext *context = module.getContext();
+  if (threads < 2 || context->isMultithreadingEnabled())
+    return convert(module);
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
+  context->setThreadPool(pool);
+  LogicalResult converted = convert(module);
+  context->disableMultithreading();
+  return converted;
+}
+
+Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &target,
+                                              unsigned threads) {
   MLIRContext *mlir = loops.getContext();
   registerBuiltinDialectTranslation(*mlir);
   registerLLVMDialectTranslation(*mlir);
@@ -95,7 +113,7 @@ Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &targ
     auto copy = cast<func::FuncOp>(builder.clone(*function));
     noAlias.push_back(takeNoAlias(copy));
   }
-  if (failed(convert(*module)))
+  if (failed(convertInParallel(*module, threads)))
     return internalError("the kernels could not be converted to llvm");
 
   std::vector<KernelModule> kernels;

@@ -21,7 +21,9 @@ struct KernelModule {
 };
 
 /// Translates every function of `loops` (a module of level loops; not changed). Each kernel becomes
-/// a function `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name.
-Result<std::vector<KernelModule>> lowerToLLVM(mlir::ModuleOp loops, const Target &target);
+/// a function `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name. Up to
+/// `threads` threads take part.
+Result<std::vector<KernelModule>> lowerToLLVM(mlir::ModuleOp loops, const Target &target,
+                                              unsigned threads);
 
 } // namespace heddle::codegen

@@ -88,9 +88,9 @@ struct RowBlock {
   void forEach(Emit &emit, llvm::function_ref<void(int64_t)> body) const;
 };
 
-/// Runs `body` for rows [first, last): in blocks of the tile's, then in smaller ones. In decode,
-/// rows that are too few for a block and too many for the next smaller one make a block as well:
-/// the weight is read as seldom as can be.
+/// Runs `body` for rows [first, last): in blocks of the tile's, then in smaller ones. Rows that are
+/// too few for a block and too many for the next smaller one make a block as well: the weight is
+/// read as seldom as can be, and there is less code.
 void forRowBlocks(Emit &emit, const RegisterTile &tile, Phase phase, mlir::Value first,
                   mlir::Value last, llvm::function_ref<void(const RowBlock &)> body);
 

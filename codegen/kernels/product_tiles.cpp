@@ -79,15 +79,14 @@ void RowBlock::forEach(Emit &e, llvm::function_ref<void(int64_t)> body) const {
 
 void forRowBlocks(Emit &e, const RegisterTile &tile, Phase phase, Value first, Value last,
                   llvm::function_ref<void(const RowBlock &)> body) {
-  bool decode = phase == Phase::decode;
   SmallVector<int64_t> blocks = {tile.rows};
-  if (tile.rows > (decode ? 4 : 3))
-    blocks.push_back(decode ? tile.rows / 2 : 2);
+  if (tile.rows > 4 && phase == Phase::decode)
+    blocks.push_back(tile.rows / 2);
   if (tile.rows > 1)
     blocks.push_back(1);
   for (auto [i, size] : llvm::enumerate(blocks)) {
     int64_t smaller = i + 1 < blocks.size() ? blocks[i + 1] : 0;
-    int64_t least = decode ? smaller + 1 : size;
+    int64_t least = smaller + 1;
     Value rest = e.max(e.sub(last, first), e.index(0));
     Value end = e.add(first, e.mul(e.div(e.add(rest, size - least), size), size));
     e.loop(first, end, size, [&, size = size](Value row) {
