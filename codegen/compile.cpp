@@ -25,13 +25,25 @@ void addPlanPasses(OpPassManager &passes) {
 
 void addLoopPasses(OpPassManager &passes) { passes.addPass(createLowerToLoops()); }
 
-/// The code of a module and the program in it.
-static Result<runtime::Program> readOnly(ModuleOp loops, const NativeCode &code) {
+/// The program of a module, without the addresses of its kernels.
+static Result<runtime::Program> readOnly(ModuleOp loops) {
   auto programs = loops.getOps<ir::ProgramOp>();
-  if (programs.empty())
-    return dataError("the module holds no heddle.program");
-  return readProgram(*programs.begin(),
-                     [&](llvm::StringRef symbol) { return code.kernel(symbol); });
+  if (std::distance(programs.begin(), programs.end()) != 1)
+    return dataError("level loops needs one heddle.program");
+  ir::ProgramOp program = *programs.begin();
+  auto read = readProgram(program);
+  if (failed(read))
+    return dataError("heddle.program @" + program.getSymName().str() + " cannot be run");
+  return std::move(*read);
+}
+
+static Status setKernels(runtime::Program &program, const NativeCode &code) {
+  for (runtime::Step &step : program.steps) {
+    step.kernel = code.kernel(step.symbol);
+    if (!step.kernel)
+      return internalError("kernel " + step.symbol + " was not compiled");
+  }
+  return {};
 }
 
 Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Target &target,
@@ -44,18 +56,23 @@ Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Targ
     cache.emplace(std::move(*opened));
   }
   const ObjectCache *used = cache ? &*cache : nullptr;
+  // Programs first: what is wrong with an edited text is told before any code is made.
+  auto prefillProgram = readOnly(prefill);
+  if (!prefillProgram)
+    return prefillProgram.error();
+  auto decodeProgram = readOnly(decode);
+  if (!decodeProgram)
+    return decodeProgram.error();
   auto prefillCode = compileKernels(prefill, target, threads, used);
   if (!prefillCode)
     return prefillCode.error();
   auto decodeCode = compileKernels(decode, target, threads, used);
   if (!decodeCode)
     return decodeCode.error();
-  auto prefillProgram = readOnly(prefill, **prefillCode);
-  if (!prefillProgram)
-    return prefillProgram.error();
-  auto decodeProgram = readOnly(decode, **decodeCode);
-  if (!decodeProgram)
-    return decodeProgram.error();
+  if (Status status = setKernels(*prefillProgram, **prefillCode); !status)
+    return status.error();
+  if (Status status = setKernels(*decodeProgram, **decodeCode); !status)
+    return status.error();
   return CompiledModel{std::move(*prefillCode), std::move(*decodeCode), std::move(*prefillProgram),
                        std::move(*decodeProgram)};
 }

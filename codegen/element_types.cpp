@@ -2,6 +2,7 @@
 #include "codegen/element_types.h"
 
 #include "codegen/lowering.h"
+#include "runtime/cache.h"
 
 using namespace mlir;
 
@@ -39,6 +40,40 @@ std::optional<ElementType> elementTypeOf(Type element) {
     return std::nullopt;
   }
   llvm_unreachable("every kind is handled");
+}
+
+bool isStoredAs(ElementType element, Type stored) {
+  switch (element) {
+  case ElementType::f32:
+    return stored.isF32();
+  case ElementType::bf16:
+    return stored.isInteger(16);
+  case ElementType::i32:
+    return stored.isInteger(32);
+  case ElementType::f64:
+    return stored.isF64();
+  case ElementType::i1:
+  case ElementType::q8_0:
+  case ElementType::q4_0:
+  case ElementType::q4_k:
+  case ElementType::q6_k:
+  case ElementType::int8:
+    return stored.isInteger(8);
+  }
+  llvm_unreachable("every type is handled");
+}
+
+runtime::CacheShape cacheShapeOf(ir::CacheType type) {
+  return {type.getLayers(), type.getHeads(), type.getKeyWidth(), type.getValueWidth(),
+          *elementTypeOf(type.getElement())};
+}
+
+int64_t keyBytes(const runtime::CacheShape &cache) {
+  return runtime::byteSize(cache.element, runtime::CacheLayout{cache, 1}.keysPerSlot());
+}
+
+int64_t valueBytes(const runtime::CacheShape &cache) {
+  return runtime::byteSize(cache.element, runtime::CacheLayout{cache, 1}.valuesPerSlot());
 }
 
 const runtime::BlockFormat *blockFormatOf(Type element) {

@@ -3,12 +3,23 @@
 
 #include "codegen/dims.h"
 #include "ir/dialect.h"
+#include "runtime/program.h"
 #include "runtime/quantized/codec.h"
 
 namespace heddle::codegen {
 
 /// The runtime's name of an element type; none where no kernel takes it as a weight or an argument.
 std::optional<runtime::ElementType> elementTypeOf(mlir::Type element);
+
+/// Whether a memref of `stored` elements holds elements, or blocks, of type `element`; see
+/// storedType.
+bool isStoredAs(runtime::ElementType element, mlir::Type stored);
+
+/// Layers, heads, widths and elements of a cache.
+runtime::CacheShape cacheShapeOf(ir::CacheType type);
+/// Bytes of one position in the keys or the values of a layer, all heads together.
+int64_t keyBytes(const runtime::CacheShape &cache);
+int64_t valueBytes(const runtime::CacheShape &cache);
 
 /// The format that `heddle.blocks` of a weight name; null of other types.
 const runtime::BlockFormat *blockFormatOf(mlir::Type element);

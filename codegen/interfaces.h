@@ -13,6 +13,14 @@ inline llvm::StringRef phaseName(Phase phase) {
   return phase == Phase::prefill ? "prefill" : "decode";
 }
 
+/// The phase that text names, if it names one.
+inline std::optional<Phase> findPhase(llvm::StringRef name) {
+  for (Phase phase : {Phase::prefill, Phase::decode})
+    if (name == phaseName(phase))
+      return phase;
+  return std::nullopt;
+}
+
 /// What a plan may depend on.
 struct PlanContext {
   const Target &target;

@@ -154,9 +154,6 @@ void KernelBuilder::forTiles(ArrayRef<Launch::Axis> grid,
 void KernelBuilder::finish(Launch launch) {
   function.setFunctionType(
       builder.getFunctionType(function.getBody().front().getArgumentTypes(), {}));
-  for (auto [i, ref] : llvm::enumerate(refs))
-    if (ref.kind == Ref::result || ref.kind == Ref::temporary)
-      function.setArgAttr(1 + i, "llvm.noalias", builder.getUnitAttr());
   launch.kernel = function.getSymName().str();
   launch.operands = refs;
   lowering.current.push_back(std::move(launch));

@@ -1,6 +1,7 @@
 // lower-to-loops: the planned graph becomes kernels and a program that launches them.
 #include "codegen/passes.h"
 
+#include "codegen/check_plan.h"
 #include "codegen/element_types.h"
 #include "codegen/lowering.h"
 #include "codegen/plan.h"
@@ -25,10 +26,12 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
     ModuleOp module = getOperation();
     auto forward = module.lookupSymbol<func::FuncOp>(forwardName);
     auto isaName = module->getAttrOfType<StringAttr>(isaAttrName);
-    auto phase = module->getAttrOfType<StringAttr>(phaseAttrName);
+    auto phaseText = module->getAttrOfType<StringAttr>(phaseAttrName);
     std::optional<Target> target = isaName ? findTarget(isaName.getValue()) : std::nullopt;
+    std::optional<Phase> phase = phaseText ? findPhase(phaseText.getValue()) : std::nullopt;
     if (!forward || !target || !phase) {
-      module.emitError("needs a planned function @") << forwardName;
+      module.emitError("needs a planned function @")
+          << forwardName << ", " << isaAttrName << " and " << phaseAttrName;
       return signalPassFailure();
     }
     for (auto other : module.getOps<func::FuncOp>())
@@ -38,16 +41,16 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
         return signalPassFailure();
       }
     FailureOr<DimAnalysis> dims = DimAnalysis::run(forward);
-    if (failed(dims))
+    if (failed(dims) || failed(checkLayouts(forward)))
       return signalPassFailure();
     ViewAnalysis views(forward, *dims);
-    PlanContext context{
-        *target, phase.getValue() == phaseName(Phase::decode) ? Phase::decode : Phase::prefill,
-        *dims, views};
+    PlanContext context{*target, *phase, *dims, views};
+    if (failed(checkPlan(forward, context)))
+      return signalPassFailure();
 
     OpBuilder builder(forward);
     auto program =
-        ProgramOp::create(builder, forward.getLoc(), phase.getValue(), forward.getFunctionType(),
+        ProgramOp::create(builder, forward.getLoc(), phaseName(*phase), forward.getFunctionType(),
                           builder.getStrArrayAttr({}), builder.getArrayAttr({}),
                           builder.getArrayAttr({}), builder.getArrayAttr({}));
     Lowering lowering(module, program.getBody().emplaceBlock(), context);

@@ -1,7 +1,10 @@
 // From planned operations to kernels and launches.
 #include "codegen/lowering.h"
 
+#include "codegen/element_types.h"
+#include "codegen/kernel_contract.h"
 #include "codegen/plan.h"
+#include "runtime/weights.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -96,6 +99,13 @@ static FailureOr<Attribute> bufferOf(Value root) {
   return buffers[index];
 }
 
+/// The append to the layer that `op` has as a side of the cache.
+static CacheAppendInterface appendOf(Operation *op, Ref ref) {
+  if (auto append = dyn_cast<CacheAppendInterface>(op))
+    return append;
+  return cast<CacheAppendInterface>(op->getOperand(ref.index).getDefiningOp());
+}
+
 FailureOr<Attribute> Lowering::resolve(Operation *op, Ref ref) const {
   MLIRContext *mlir = op->getContext();
   Builder builder(mlir);
@@ -133,15 +143,98 @@ FailureOr<Attribute> Lowering::resolve(Operation *op, Ref ref) const {
   case Ref::outputRows:
     return rowsOf("output_rows", "output_rows");
   case Ref::cacheKeys:
-  case Ref::cacheValues: {
-    auto append = dyn_cast<CacheAppendInterface>(op);
-    if (!append)
-      append = cast<CacheAppendInterface>(op->getOperand(ref.index).getDefiningOp());
-    return Attribute(
-        place(mlir, ref.kind == Ref::cacheKeys ? "cache_keys" : "cache_values", append.getLayer()));
-  }
+  case Ref::cacheValues:
+    return Attribute(place(mlir, ref.kind == Ref::cacheKeys ? "cache_keys" : "cache_values",
+                           appendOf(op, ref).getLayer()));
   }
   llvm_unreachable("every kind is handled");
+}
+
+/// What a kernel built for `op` takes as `ref`; see takesAttrName.
+DictionaryAttr Lowering::takenAs(Operation *op, Ref ref) const {
+  Builder builder(op->getContext());
+  NamedAttrList taken;
+  auto bytes = [&](StringRef name, const Size &size) {
+    taken.set(name, builder.getStringAttr(numberedText(size)));
+  };
+  auto buffer = [&](StringRef name, Value tensor) {
+    Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+    // Blocks have no views.
+    bytes(name, isa<BlocksType>(element)
+                    ? storedBytes(context.dims.sizes(tensor), element)
+                    : view(tensor).reach() * constantSize(storedBytes(element)));
+  };
+  auto table = [&](StringRef name) {
+    uint32_t argument = context.dims.rows(op->getOperand(ref.index)).argument;
+    taken.set(name, builder.getI64IntegerAttr(argument));
+    if (auto count = recordCount(name, argument, context.dims.table()))
+      bytes("records", *count);
+  };
+  auto cache = [&](StringRef name, int64_t (*bytesOf)(const runtime::CacheShape &)) {
+    if (isa<CacheAppendInterface>(op))
+      taken.set("appends", builder.getUnitAttr());
+    auto type = cast<CacheType>(appendOf(op, ref).getCache().getType());
+    bytes(name, context.dims.context() * constantSize(bytesOf(cacheShapeOf(type))));
+  };
+  switch (ref.kind) {
+  case Ref::operand:
+    buffer("reads", op->getOperand(ref.index));
+    break;
+  case Ref::result:
+    buffer("writes", op->getResult(ref.index));
+    break;
+  case Ref::temporary:
+    bytes("writes", cast<KernelOpInterface>(op).temporaries(context)[ref.index]);
+    break;
+  case Ref::panels: {
+    auto type = cast<RankedTensorType>(op->getOperand(ref.index).getType());
+    bool transposed = op->hasAttr("transpose_rhs");
+    int64_t packed = runtime::preparedBytes({.type = *elementTypeOf(type.getElementType()),
+                                             .shape = type.getShape().vec(),
+                                             .layout = runtime::Layout::panels,
+                                             .transposed = transposed});
+    taken.set("panels", builder.getI64IntegerAttr(packed));
+    taken.set("transposed", builder.getBoolAttr(transposed));
+    break;
+  }
+  case Ref::cacheKeys:
+    cache("cache_keys", keyBytes);
+    break;
+  case Ref::cacheValues:
+    cache("cache_values", valueBytes);
+    break;
+  case Ref::sequences:
+    table("sequences");
+    break;
+  case Ref::rows:
+    table(context.dims.rows(op->getOperand(ref.index)).keys ? "key_rows" : "rows");
+    break;
+  case Ref::keyRows:
+    table("key_rows");
+    break;
+  case Ref::outputRows:
+    table("output_rows");
+    break;
+  }
+  return taken.getDictionary(op->getContext());
+}
+
+/// Writes down what a new kernel takes, so that every launch can be checked against it.
+void Lowering::declare(Operation *op, const Launch &launch) {
+  auto kernel = kernels.lookupSymbol<func::FuncOp>(launch.kernel);
+  Builder builder(op->getContext());
+  kernel.setArgAttr(0, takesAttrName,
+                    builder.getDictionaryAttr(builder.getNamedAttr("dims", builder.getUnitAttr())));
+  for (auto [i, ref] : llvm::enumerate(launch.operands))
+    kernel.setArgAttr(1 + i, takesAttrName, takenAs(op, ref));
+  auto tiles = llvm::map_to_vector(launch.grid, [&](const Launch::Axis &axis) {
+    return Attribute(builder.getStringAttr(numberedAxis(axis.extent, axis.tile)));
+  });
+  kernel->setAttr(contractAttrName,
+                  builder.getDictionaryAttr(
+                      {builder.getNamedAttr("tiles", builder.getArrayAttr(tiles)),
+                       builder.getNamedAttr("scratch_bytes",
+                                            builder.getStringAttr(numberedText(launch.scratch)))}));
 }
 
 static StringRef scheduleName(runtime::Schedule schedule) {
@@ -183,6 +276,8 @@ LogicalResult Lowering::lower(KernelOpInterface op) {
     current.clear();
     if (failed(op.lower(*this)))
       return failure();
+    for (const Launch &launch : current)
+      declare(op, launch);
     entry->second = std::move(current);
   }
   // Of several launches each needs what the one before it made.

@@ -65,6 +65,8 @@ private:
   friend class KernelBuilder;
   std::string signature(mlir::Operation *op) const;
   mlir::FailureOr<mlir::Attribute> resolve(mlir::Operation *op, Ref ref) const;
+  mlir::DictionaryAttr takenAs(mlir::Operation *op, Ref ref) const;
+  void declare(mlir::Operation *op, const Launch &launch);
   mlir::LogicalResult addLaunch(mlir::Operation *op, const Launch &launch, bool joined);
 
   mlir::ModuleOp kernels;

@@ -7,8 +7,8 @@
 // tenant's end, one of the same size first, so that memory that was just read is written again.
 #include "codegen/plan.h"
 
+#include "codegen/check_plan.h"
 #include "codegen/element_types.h"
-#include "codegen/interfaces.h"
 #include "codegen/lowering.h"
 #include "codegen/passes.h"
 
@@ -54,8 +54,9 @@ struct Plan : impl::PlanBase<Plan> {
     func::FuncOp function = getOperation();
     auto module = function->getParentOfType<ModuleOp>();
     auto isaName = module->getAttrOfType<StringAttr>(isaAttrName);
-    auto phase = module->getAttrOfType<StringAttr>(phaseAttrName);
+    auto phaseText = module->getAttrOfType<StringAttr>(phaseAttrName);
     std::optional<Target> target = isaName ? findTarget(isaName.getValue()) : std::nullopt;
+    std::optional<Phase> phase = phaseText ? findPhase(phaseText.getValue()) : std::nullopt;
     if (!target || !phase) {
       module.emitError("needs the attributes ") << isaAttrName << " and " << phaseAttrName;
       return signalPassFailure();
@@ -64,10 +65,10 @@ struct Plan : impl::PlanBase<Plan> {
     if (failed(dims))
       return signalPassFailure();
     chooseLayouts(function);
+    if (failed(checkLayouts(function)))
+      return signalPassFailure();
     ViewAnalysis views(function, *dims);
-    PlanContext context{
-        *target, phase.getValue() == phaseName(Phase::decode) ? Phase::decode : Phase::prefill,
-        *dims, views};
+    PlanContext context{*target, *phase, *dims, views};
     for (Operation &op : function.getBody().front())
       if (auto kernel = dyn_cast<KernelOpInterface>(op); kernel && !views.isView(&op))
         kernel.plan(context);
@@ -152,6 +153,7 @@ struct Plan : impl::PlanBase<Plan> {
         buffers.push_back(builder.getStringAttr(buffer));
       }
       op.setAttr(buffersAttrName, builder.getArrayAttr(buffers));
+      op.removeAttr(temporariesAttrName); // of an older plan
       if (!temporaries.empty())
         op.setAttr(temporariesAttrName, builder.getArrayAttr(temporaries));
     }

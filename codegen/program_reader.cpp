@@ -2,9 +2,7 @@
 #include "codegen/program_reader.h"
 
 #include "codegen/element_types.h"
-#include "codegen/size.h"
-
-#include "mlir/IR/BuiltinAttributes.h"
+#include "codegen/launch_reader.h"
 
 using namespace mlir;
 using namespace heddle::ir;
@@ -13,266 +11,154 @@ namespace heddle::codegen {
 
 namespace {
 
-using runtime::Operand;
-using runtime::Source;
-
-constexpr std::pair<Source, llvm::StringLiteral> sources[] = {{Source::dims, "dims"},
-                                                              {Source::input, "input"},
-                                                              {Source::sequences, "sequences"},
-                                                              {Source::rows, "rows"},
-                                                              {Source::keyRows, "key_rows"},
-                                                              {Source::outputRows, "output_rows"},
-                                                              {Source::slot, "slot"},
-                                                              {Source::cacheKeys, "cache_keys"},
-                                                              {Source::cacheValues, "cache_values"},
-                                                              {Source::output, "output"}};
-
 class Reader {
 public:
-  Reader(ProgramOp op, const std::function<runtime::Kernel(StringRef)> &kernel)
-      : op(op), kernel(kernel) {}
+  explicit Reader(ProgramOp op) : op(op) {}
 
-  Result<runtime::Program> read() {
+  FailureOr<runtime::Program> read() {
     for (auto name : op.getDims().getAsValueRange<StringAttr>()) {
       auto dim = parseDim(name);
       if (!dim)
-        return wrong("has an unknown dimension '" + name.str() + "'");
+        return op.emitOpError("has an unknown dimension '") << name << "'";
+      auto same = [&](const runtime::Dim &other) { return dimName(other) == name; };
+      if (llvm::any_of(program.dims, same))
+        return op.emitOpError("has dimension '") << name << "' twice";
       program.dims.push_back(*dim);
     }
-    for (Status status : {readSignature(), readSlots(), readLaunches()})
-      if (!status)
-        return status.error();
+    if (failed(readSignature()) || failed(readSlots()))
+      return failure();
+    if (std::string fault = runtime::findFault(program); !fault.empty())
+      return op.emitOpError("is malformed: ") << fault;
+    LaunchReader reader(op, program);
+    for (Operation &inner : op.getBody().front()) {
+      auto launch = dyn_cast<LaunchOp>(inner);
+      if (!launch)
+        return inner.emitOpError("stands in a program, which holds launches alone");
+      FailureOr<runtime::Step> step = reader.read(launch);
+      if (failed(step))
+        return failure();
+      program.steps.push_back(std::move(*step));
+    }
     return program;
   }
 
 private:
-  Error wrong(const std::string &what) {
-    return dataError("program @" + op.getSymName().str() + " " + what);
-  }
-
-  Result<Size> size(StringRef text) {
-    auto size = parseSize(text, program.dims);
-    if (!size)
-      return wrong("has a size '" + text.str() + "' that is no polynomial in its dimensions");
+  FailureOr<Size> readSize(Attribute attribute) {
+    auto text = dyn_cast<StringAttr>(attribute);
+    std::optional<Size> size =
+        text ? parseSize(text.getValue(), program.dims) : std::optional<Size>();
+    if (!size || !isNatural(*size))
+      return op.emitOpError("has the size ")
+             << attribute << "; needs a sum of products of dimensions and numbers, none negative";
     return *size;
   }
 
-  /// Entry `index` of a list of shapes.
-  Result<std::vector<Size>> shape(ArrayAttr shapes, size_t index) {
-    auto texts = index < shapes.size() ? dyn_cast<ArrayAttr>(shapes[index]) : ArrayAttr();
-    if (!texts)
-      return wrong("does not describe the shapes of its arguments and results");
+  /// The sizes that `attribute`, a list, says for a tensor of `type`.
+  FailureOr<std::vector<Size>> readShape(Attribute attribute, RankedTensorType type) {
+    auto texts = dyn_cast<ArrayAttr>(attribute);
+    if (!texts || int64_t(texts.size()) != type.getRank())
+      return op.emitOpError("has the shape ") << attribute << " for a tensor of type " << type;
     std::vector<Size> extents;
-    for (Attribute attribute : texts) {
-      auto text = dyn_cast<StringAttr>(attribute);
-      auto extent = size(text ? text.getValue() : "?");
-      if (!extent)
-        return extent.error();
+    for (auto [text, known] : llvm::zip(texts, type.getShape())) {
+      FailureOr<Size> extent = readSize(text);
+      if (failed(extent))
+        return failure();
+      if (known != ShapedType::kDynamic && asConstant(*extent) != known)
+        return op.emitOpError("has the shape ") << attribute << " for a tensor of type " << type;
       extents.push_back(*extent);
     }
     return extents;
   }
 
-  Status readSignature() {
-    auto type = dyn_cast<FunctionType>(op.getFunction());
-    if (!type)
-      return wrong("has no function type");
-    for (auto [i, input] : llvm::enumerate(type.getInputs())) {
-      runtime::Input described;
-      if (isa<SequencesType>(input)) {
-        described.kind = runtime::Input::Kind::sequences;
-      } else if (auto cache = dyn_cast<CacheType>(input)) {
-        described.kind = runtime::Input::Kind::cache;
-        program.hasCache = true;
-        program.cache = {cache.getLayers(), cache.getHeads(), cache.getKeyWidth(),
-                         cache.getValueWidth(), *elementTypeOf(cache.getElement())};
-      } else {
-        auto tensor = dyn_cast<RankedTensorType>(input);
-        auto element = tensor ? elementTypeOf(tensor.getElementType()) : std::nullopt;
-        if (!element)
-          return wrong("has an argument of a type that no kernel takes");
-        described.type = *element;
-        auto extents = shape(op.getInputs(), i);
-        if (!extents)
-          return extents.error();
-        described.shape = *extents;
-      }
-      program.inputs.push_back(described);
-    }
-    size_t index = 0;
-    for (Type result : type.getResults()) {
-      auto tensor = dyn_cast<RankedTensorType>(result);
-      if (!tensor)
-        continue;
-      runtime::Output output;
+  FailureOr<runtime::Input> readInput(Type type, Attribute shape) {
+    runtime::Input input;
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       auto element = elementTypeOf(tensor.getElementType());
-      auto extents = shape(op.getOutputs(), index++);
-      if (!element || !extents)
-        return extents ? wrong("has a result of a type that no kernel gives") : extents.error();
-      output.type = *element;
-      output.shape = *extents;
-      program.outputs.push_back(output);
+      if (!element || blockFormatOf(tensor.getElementType()))
+        return op.emitOpError("has an argument of type ") << type << ", which no kernel takes";
+      FailureOr<std::vector<Size>> extents = readShape(shape, tensor);
+      if (failed(extents))
+        return failure();
+      input.type = *element;
+      input.shape = *extents;
+      return input;
     }
-    return {};
+    auto none = dyn_cast<ArrayAttr>(shape);
+    if (!none || !none.empty())
+      return op.emitOpError("has the shape ") << shape << " for an argument of type " << type;
+    if (isa<SequencesType>(type)) {
+      input.kind = runtime::Input::Kind::sequences;
+      return input;
+    }
+    auto cache = dyn_cast<CacheType>(type);
+    auto element = cache ? elementTypeOf(cache.getElement()) : std::nullopt;
+    if (!element || program.hasCache)
+      return op.emitOpError("has an argument of type ")
+             << type << "; needs tensors, sequences and one cache at most";
+    input.kind = runtime::Input::Kind::cache;
+    program.hasCache = true;
+    program.cache = cacheShapeOf(cache);
+    return input;
   }
 
-  Status readSlots() {
+  LogicalResult readSignature() {
+    auto type = dyn_cast<FunctionType>(op.getFunction());
+    if (!type)
+      return op.emitOpError("needs a function type, found ") << op.getFunction();
+    if (op.getInputs().size() != type.getNumInputs())
+      return op.emitOpError("has the shapes of ")
+             << op.getInputs().size() << " arguments, its function takes " << type.getNumInputs();
+    for (auto [input, shape] : llvm::zip(type.getInputs(), op.getInputs())) {
+      FailureOr<runtime::Input> described = readInput(input, shape);
+      if (failed(described))
+        return failure();
+      program.inputs.push_back(std::move(*described));
+    }
+    SmallVector<RankedTensorType> results;
+    for (Type result : type.getResults())
+      if (auto tensor = dyn_cast<RankedTensorType>(result))
+        results.push_back(tensor);
+      else if (!llvm::is_contained(type.getInputs(), result))
+        return op.emitOpError("has a result of type ")
+               << result << "; needs tensors, or the cache that it takes";
+    if (op.getOutputs().size() != results.size())
+      return op.emitOpError("has the shapes of ")
+             << op.getOutputs().size() << " results, its function gives " << results.size();
+    for (auto [result, shape] : llvm::zip(results, op.getOutputs())) {
+      auto element = elementTypeOf(result.getElementType());
+      if (!element || blockFormatOf(result.getElementType()))
+        return op.emitOpError("has a result of type ") << result << ", which no kernel gives";
+      FailureOr<std::vector<Size>> extents = readShape(shape, result);
+      if (failed(extents))
+        return failure();
+      program.outputs.push_back({*element, *extents});
+    }
+    return success();
+  }
+
+  LogicalResult readSlots() {
     for (Attribute attribute : op.getSlots()) {
       runtime::Slot slot;
       auto tenants = dyn_cast<ArrayAttr>(attribute);
       if (!tenants)
-        return wrong("has a slot that is no list of sizes");
+        return op.emitOpError("has a slot that is no list of sizes: ") << attribute;
       for (Attribute tenant : tenants) {
-        auto text = dyn_cast<StringAttr>(tenant);
-        auto bytes = size(text ? text.getValue() : "?");
-        if (!bytes)
-          return bytes.error();
+        FailureOr<Size> bytes = readSize(tenant);
+        if (failed(bytes))
+          return failure();
         slot.tenants.push_back(*bytes);
       }
       program.slots.push_back(slot);
     }
-    return {};
-  }
-
-  Status readLaunches() {
-    for (Operation &inner : op.getBody().front()) {
-      auto launch = dyn_cast<LaunchOp>(inner);
-      if (!launch)
-        return wrong("holds something else than launches: " + inner.getName().getStringRef().str());
-      Status status = readLaunch(launch);
-      if (!status)
-        return status;
-    }
-    return {};
-  }
-
-  Status readLaunch(LaunchOp launch) {
-    runtime::Step step;
-    step.symbol = launch.getKernel().str();
-    step.id = launch.getId().str();
-    step.joined = launch.getJoined();
-    if (step.joined && program.steps.empty())
-      return wrong("begins with a launch that is joined, to none before it");
-    step.kernel = kernel(step.symbol);
-    if (!step.kernel)
-      return wrong("launches '" + step.symbol + "', which is no kernel of the module");
-    for (Attribute attribute : launch.getOperands()) {
-      auto operand = readOperand(attribute);
-      if (!operand)
-        return operand.error();
-      step.operands.push_back(*operand);
-    }
-    for (auto text : launch.getGrid().getAsValueRange<StringAttr>()) {
-      auto [extent, tile] = text.rsplit('/');
-      runtime::GridAxis axis;
-      auto parsed = size(extent);
-      if (!parsed)
-        return parsed.error();
-      axis.extent = *parsed;
-      if (tile.getAsInteger(10, axis.divisor) || axis.divisor < 1)
-        return wrong("has a grid axis '" + text.str() + "' without a tile");
-      step.grid.push_back(axis);
-    }
-    StringRef schedule = launch.getSchedule();
-    if (schedule != "serial" && schedule != "even" && schedule != "dynamic")
-      return wrong("has a schedule '" + schedule.str() + "'; known are serial, even and dynamic");
-    step.schedule = schedule == "serial" ? runtime::Schedule::serial
-                    : schedule == "even" ? runtime::Schedule::even
-                                         : runtime::Schedule::dynamic;
-    std::pair<StringRef, Size *> sizes[] = {{launch.getScratch(), &step.scratch},
-                                            {launch.getFlops(), &step.flops},
-                                            {launch.getBytes(), &step.bytes},
-                                            {launch.getAttention(), &step.attention}};
-    for (auto [text, into] : sizes) {
-      auto parsed = size(text);
-      if (!parsed)
-        return parsed.error();
-      *into = *parsed;
-    }
-    program.steps.push_back(std::move(step));
-    return {};
-  }
-
-  Result<Operand> readOperand(Attribute attribute) {
-    if (auto text = dyn_cast<StringAttr>(attribute)) {
-      auto [name, index] = text.getValue().split(':');
-      for (auto [source, sourceName] : sources) {
-        Operand operand{source, 0};
-        if (sourceName == name && (index.empty() || !index.getAsInteger(10, operand.index)))
-          return operand;
-      }
-    }
-    if (auto param = dyn_cast<DictionaryAttr>(attribute))
-      return readParam(param);
-    if (auto value = dyn_cast<DenseElementsAttr>(attribute))
-      return readConstant(value);
-    std::string text;
-    llvm::raw_string_ostream(text) << attribute;
-    return wrong("has an operand that lies nowhere: " + text);
-  }
-
-  Result<Operand> readParam(DictionaryAttr attribute) {
-    auto name = attribute.getAs<FlatSymbolRefAttr>("param");
-    auto typeAttr = attribute.getAs<TypeAttr>("type");
-    auto layout = attribute.getAs<StringAttr>("layout");
-    auto transposed = attribute.getAs<BoolAttr>("transposed");
-    auto type = typeAttr ? dyn_cast<RankedTensorType>(typeAttr.getValue()) : RankedTensorType();
-    auto element = type ? elementTypeOf(type.getElementType()) : std::nullopt;
-    if (!name || !element || !layout ||
-        (layout.getValue() != "plain" && layout.getValue() != "panels"))
-      return wrong("has a parameter without name, type or layout");
-    runtime::ParamUse use;
-    use.name = name.getValue().str();
-    use.type = *element;
-    use.shape.assign(type.getShape().begin(), type.getShape().end());
-    use.layout = layout.getValue() == "panels" ? runtime::Layout::panels : runtime::Layout::plain;
-    use.transposed = transposed && transposed.getValue();
-    for (size_t i = 0; i < program.params.size(); ++i) {
-      const runtime::ParamUse &known = program.params[i];
-      if (known.name == use.name && known.type == use.type && known.shape == use.shape &&
-          known.layout == use.layout && known.transposed == use.transposed)
-        return Operand{Source::param, uint32_t(i)};
-    }
-    program.params.push_back(use);
-    return Operand{Source::param, uint32_t(program.params.size() - 1)};
-  }
-
-  Result<Operand> readConstant(DenseElementsAttr value) {
-    runtime::Constant constant;
-    auto element = elementTypeOf(value.getElementType());
-    if (!element)
-      return wrong("has a constant of a type that no kernel takes");
-    constant.type = *element;
-    constant.shape.assign(value.getType().getShape().begin(), value.getType().getShape().end());
-    auto append = [&](const void *bytes, size_t count) {
-      auto *first = static_cast<const uint8_t *>(bytes);
-      constant.bytes.insert(constant.bytes.end(), first, first + count);
-    };
-    if (isa<FloatType>(value.getElementType())) {
-      for (const APFloat &each : value.getValues<APFloat>()) {
-        APInt bits = each.bitcastToAPInt();
-        append(bits.getRawData(), bits.getBitWidth() / 8);
-      }
-    } else {
-      for (const APInt &each : value.getValues<APInt>()) {
-        int32_t word = each.getBitWidth() == 1 ? each.getZExtValue() : each.getSExtValue();
-        append(&word, each.getBitWidth() == 1 ? 1 : 4);
-      }
-    }
-    program.constants.push_back(std::move(constant));
-    return Operand{Source::constant, uint32_t(program.constants.size() - 1)};
+    return success();
   }
 
   ProgramOp op;
-  const std::function<runtime::Kernel(StringRef)> &kernel;
   runtime::Program program;
 };
 
 } // namespace
 
-Result<runtime::Program> readProgram(ProgramOp program,
-                                     const std::function<runtime::Kernel(StringRef)> &kernel) {
-  return Reader(program, kernel).read();
-}
+FailureOr<runtime::Program> readProgram(ProgramOp program) { return Reader(program).read(); }
 
 } // namespace heddle::codegen

@@ -3,15 +3,13 @@
 
 #include "ir/ops.h"
 #include "runtime/program.h"
-#include "runtime/result.h"
-
-#include <functional>
 
 namespace heddle::codegen {
 
-/// Reads `program`; `kernel` gives the address of each kernel it launches. What a text may say
-/// wrongly is an error that names the launch.
-Result<runtime::Program> readProgram(ir::ProgramOp program,
-                                     const std::function<runtime::Kernel(llvm::StringRef)> &kernel);
+/// Reads `program`, all but the addresses of its kernels. Its text may have been edited, so that
+/// everything is checked: every launch against what its kernel declares (kernel_contract.h),
+/// parameters against their declarations, shapes against the types. Emits an error at the operation
+/// that is wrong.
+mlir::FailureOr<runtime::Program> readProgram(ir::ProgramOp program);
 
 } // namespace heddle::codegen

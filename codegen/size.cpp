@@ -2,6 +2,8 @@
 // ordered by their factors, no two terms have the same ones and none is 0.
 #include "codegen/size.h"
 
+#include "runtime/memory.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -30,7 +32,7 @@ Size operator+(const Size &lhs, const Size &rhs) {
   std::map<std::vector<uint32_t>, int64_t> terms;
   for (const Size *size : {&lhs, &rhs})
     for (const SizeTerm &term : *size)
-      terms[term.factors] += term.coefficient;
+      terms[term.factors] = runtime::saturatingAdd(terms[term.factors], term.coefficient);
   return normalize(terms);
 }
 
@@ -41,9 +43,21 @@ Size operator*(const Size &lhs, const Size &rhs) {
       std::vector<uint32_t> factors = a.factors;
       factors.insert(factors.end(), b.factors.begin(), b.factors.end());
       llvm::sort(factors);
-      terms[factors] += a.coefficient * b.coefficient;
+      terms[factors] = runtime::saturatingAdd(terms[factors],
+                                              runtime::saturatingMul(a.coefficient, b.coefficient));
     }
   return normalize(terms);
+}
+
+bool isNatural(const Size &size) {
+  return llvm::all_of(size, [](const SizeTerm &term) { return term.coefficient >= 0; });
+}
+
+bool covers(const Size &have, const Size &need) {
+  return llvm::all_of(need, [&](const SizeTerm &term) {
+    auto same = llvm::find_if(have, [&](const SizeTerm &a) { return a.factors == term.factors; });
+    return term.coefficient <= (same == have.end() ? 0 : same->coefficient);
+  });
 }
 
 std::optional<int64_t> asConstant(const Size &size) {
@@ -87,7 +101,7 @@ std::optional<Dim> parseDim(llvm::StringRef text) {
   return std::nullopt;
 }
 
-std::string sizeText(const Size &size, llvm::ArrayRef<Dim> dims) {
+static std::string textOf(const Size &size, llvm::function_ref<std::string(uint32_t)> nameOf) {
   if (size.empty())
     return "0";
   return llvm::join(llvm::map_range(size,
@@ -96,13 +110,15 @@ std::string sizeText(const Size &size, llvm::ArrayRef<Dim> dims) {
                                       if (term.coefficient != 1 || term.factors.empty())
                                         text = std::to_string(term.coefficient);
                                       for (uint32_t factor : term.factors)
-                                        text += (text.empty() ? "" : "*") + dimName(dims[factor]);
+                                        text += (text.empty() ? "" : "*") + nameOf(factor);
                                       return text;
                                     }),
                     " + ");
 }
 
-std::optional<Size> parseSize(llvm::StringRef text, llvm::ArrayRef<Dim> dims) {
+/// Reads what textOf writes; `find` gives the number of a dimension.
+static std::optional<Size>
+parse(llvm::StringRef text, llvm::function_ref<std::optional<uint32_t>(llvm::StringRef)> find) {
   llvm::SmallVector<llvm::StringRef> terms, factors;
   text.split(terms, '+');
   Size size;
@@ -112,18 +128,40 @@ std::optional<Size> parseSize(llvm::StringRef text, llvm::ArrayRef<Dim> dims) {
     term.trim().split(factors, '*');
     for (llvm::StringRef factor : factors) {
       int64_t value;
-      if (!factor.getAsInteger(10, value)) {
+      std::optional<uint32_t> dim;
+      if (!factor.getAsInteger(10, value))
         product = product * constantSize(value);
-        continue;
-      }
-      auto found = llvm::find_if(dims, [&](const Dim &dim) { return dimName(dim) == factor; });
-      if (found == dims.end())
+      else if ((dim = find(factor)))
+        product = product * dimSize(*dim);
+      else
         return std::nullopt;
-      product = product * dimSize(found - dims.begin());
     }
     size = size + product;
   }
   return size;
+}
+
+std::string sizeText(const Size &size, llvm::ArrayRef<Dim> dims) {
+  return textOf(size, [&](uint32_t dim) { return dimName(dims[dim]); });
+}
+
+std::optional<Size> parseSize(llvm::StringRef text, llvm::ArrayRef<Dim> dims) {
+  return parse(text, [&](llvm::StringRef name) -> std::optional<uint32_t> {
+    auto found = llvm::find_if(dims, [&](const Dim &dim) { return dimName(dim) == name; });
+    return found == dims.end() ? std::nullopt : std::optional<uint32_t>(found - dims.begin());
+  });
+}
+
+std::string numberedText(const Size &size) {
+  return textOf(size, [](uint32_t dim) { return "d" + std::to_string(dim); });
+}
+
+std::optional<Size> parseNumbered(llvm::StringRef text, size_t dims) {
+  return parse(text, [&](llvm::StringRef name) -> std::optional<uint32_t> {
+    uint32_t dim;
+    bool known = name.consume_front("d") && !name.getAsInteger(10, dim) && dim < dims;
+    return known ? std::optional(dim) : std::nullopt;
+  });
 }
 
 } // namespace heddle::codegen

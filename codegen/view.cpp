@@ -22,6 +22,13 @@ SmallVector<Size> rowMajor(ArrayRef<Size> sizes) {
 
 bool View::isContiguous() const { return llvm::equal(strides, rowMajor(sizes)); }
 
+Size View::reach() const {
+  Size last = offset;
+  for (auto [size, stride] : llvm::zip(sizes, strides))
+    last = last + (size + constantSize(-1)) * stride;
+  return last + constantSize(1);
+}
+
 const View &ViewAnalysis::of(Value tensor) const {
   auto found = views.find(tensor);
   assert(found != views.end() && "the analysis visits every tensor");

@@ -16,6 +16,8 @@ struct View {
 
   /// Whether the elements follow each other in row-major order.
   bool isContiguous() const;
+  /// Elements of the buffer up to the last one of the view.
+  Size reach() const;
 };
 
 /// Name of the attribute on an operation whose result `[H, T, d]` is stored as `[T, H, d]`.

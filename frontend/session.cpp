@@ -158,6 +158,11 @@ Result<Logits> SessionState::run(std::span<const Prompt> prompts, LogitsOf wante
   passGiven(prompts);
   if (Status status = executor->run(call); !status)
     return status.error();
+  // An edited text may have a result of any number of rows.
+  int64_t asked = wanted == LogitsOf::all ? int64_t(ids.size()) : int64_t(prompts.size());
+  if (executor->result(0).shape[0] < asked)
+    return dataError("the model gave " + std::to_string(executor->result(0).shape[0]) +
+                     " rows of logits, " + std::to_string(asked) + " were asked for");
   if (cache)
     cache->commit(sequences);
   for (const Prompt &prompt : prompts)

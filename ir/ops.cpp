@@ -51,6 +51,13 @@ LogicalResult ParamOp::verify() {
     return emitOpError("holds f32, bf16 or blocks of a weight, not ") << element;
   if (blocks && type.getRank() != 2)
     return emitOpError("holds blocks in two dimensions, found ") << describe(type);
+  // More than memory has addresses. What weights take is computed in many places; none of them
+  // should have to expect more.
+  int64_t rest = int64_t{1} << 46;
+  for (int64_t size : type.getShape())
+    rest /= std::max<int64_t>(size, 1);
+  if (rest == 0)
+    return emitOpError("is larger than can be addressed: ") << describe(type);
   return success();
 }
 

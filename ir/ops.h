@@ -50,6 +50,12 @@ mlir::LogicalResult checkMask(std::optional<mlir::Location> location, llvm::Stri
 mlir::LogicalResult checkSink(std::optional<mlir::Location> location, llvm::StringRef name,
                               llvm::ArrayRef<int64_t> scores, mlir::Value sink);
 
+/// Elements of the largest constant: what is larger is a parameter, whose data no text holds.
+inline constexpr int64_t maxConstantElements = int64_t{1} << 24;
+
+/// An error unless a constant may have `type`.
+mlir::LogicalResult checkConstant(std::optional<mlir::Location> location, mlir::Type type);
+
 /// A tensor type as users read it: "[?, 64] f32".
 std::string describe(mlir::Type type);
 

@@ -78,14 +78,27 @@ static LogicalResult checkAxis(MaybeLocation location, StringRef name, RankedTen
   return fail(location, name, ": axis ", axis, " is not a dimension of ", describe(type));
 }
 
-//===-- Constants, positions, embedding
-//---------------------------------------------------------===//
+//===-- Constants, positions, embedding -------------------------------------------------------===//
+
+LogicalResult checkConstant(MaybeLocation location, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return fail(location, "constant: needs a tensor value");
+  // One number in the text can stand for any number of elements.
+  int64_t rest = maxConstantElements;
+  for (int64_t size : tensor.getShape())
+    rest = size == 0 ? rest : rest / size;
+  if (rest == 0)
+    return fail(location, "constant: holds at most ", maxConstantElements, " elements, found ",
+                describe(type), "; larger tensors are parameters");
+  return success();
+}
 
 LogicalResult ConstantOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                            Types &types) {
-  auto type = dyn_cast<RankedTensorType>(adaptor.getValue().getType());
-  if (!type)
-    return fail(location, "constant: needs a tensor value");
+  Type type = adaptor.getValue().getType();
+  if (failed(checkConstant(location, type)))
+    return failure();
   types.push_back(type);
   return success();
 }

@@ -9,8 +9,12 @@ namespace heddle::runtime {
 namespace {
 
 Status checkBound(const BoundProgram &bound) {
-  if (Status status = verify(bound.program); !status)
-    return status;
+  std::string fault = findFault(bound.program);
+  for (const Step &step : bound.program.steps)
+    if (fault.empty() && !step.kernel)
+      fault = fmt::format("step {} has no kernel", step.id);
+  if (!fault.empty())
+    return internalError("a compiled program is malformed: " + fault);
   if (bound.params.size() != bound.program.params.size())
     return internalError(fmt::format("a program has {} parameters, {} of them bound",
                                      bound.program.params.size(), bound.params.size()));

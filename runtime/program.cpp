@@ -7,12 +7,16 @@
 namespace heddle::runtime {
 namespace {
 
+bool isInput(const Program &program, uint32_t index, Input::Kind kind) {
+  return index < program.inputs.size() && program.inputs[index].kind == kind;
+}
+
 /// Collects the first thing that is wrong with a program.
 class Verifier {
 public:
   explicit Verifier(const Program &program) : program(program) {}
 
-  Status verify() {
+  std::string run() {
     for (const Dim &dim : program.dims)
       checkDim(dim);
     for (const Input &input : program.inputs)
@@ -25,19 +29,13 @@ public:
       checkStep(step);
     if (!program.steps.empty() && program.steps.front().joined)
       fail(fmt::format("step {} joins a phase before the first", program.steps.front().id));
-    if (!problem.empty())
-      return internalError("a compiled program is malformed: " + problem);
-    return {};
+    return problem;
   }
 
 private:
   void fail(std::string text) {
     if (problem.empty())
       problem = std::move(text);
-  }
-
-  bool isInput(uint32_t index, Input::Kind kind) const {
-    return index < program.inputs.size() && program.inputs[index].kind == kind;
   }
 
   void checkDim(const Dim &dim) {
@@ -47,7 +45,7 @@ private:
         fail("it asks for the context of a cache it does not have");
       return;
     case DimKind::tensor:
-      if (!isInput(dim.input, Input::Kind::tensor) ||
+      if (!isInput(program, dim.input, Input::Kind::tensor) ||
           dim.axis >= program.inputs[dim.input].shape.size())
         fail(fmt::format("a dimension comes from axis {} of argument {}", dim.axis, dim.input));
       return;
@@ -55,7 +53,7 @@ private:
     case DimKind::sequences:
     case DimKind::outputs:
     case DimKind::keys:
-      if (!isInput(dim.input, Input::Kind::sequences))
+      if (!isInput(program, dim.input, Input::Kind::sequences))
         fail(fmt::format("a dimension counts the sequences of argument {}", dim.input));
       return;
     }
@@ -74,12 +72,10 @@ private:
   }
 
   void checkStep(const Step &step) {
-    if (!step.kernel)
-      fail(fmt::format("step {} has no kernel", step.id));
     if (step.operands.empty() || step.operands[0].source != Source::dims)
       fail(fmt::format("operand 0 of step {} is not the table of dimensions", step.id));
     for (const Operand &operand : step.operands)
-      if (!inRange(operand))
+      if (!holds(program, operand))
         fail(fmt::format("step {} reads source {} number {}", step.id,
                          static_cast<int>(operand.source), operand.index));
     for (const GridAxis &axis : step.grid) {
@@ -89,32 +85,6 @@ private:
     }
     for (const Size *size : {&step.scratch, &step.flops, &step.bytes, &step.attention})
       checkSize(*size, step.id);
-  }
-
-  bool inRange(const Operand &operand) const {
-    switch (operand.source) {
-    case Source::dims:
-      return true;
-    case Source::input:
-      return isInput(operand.index, Input::Kind::tensor);
-    case Source::sequences:
-    case Source::rows:
-    case Source::keyRows:
-    case Source::outputRows:
-      return isInput(operand.index, Input::Kind::sequences);
-    case Source::slot:
-      return operand.index < program.slots.size();
-    case Source::param:
-      return operand.index < program.params.size();
-    case Source::constant:
-      return operand.index < program.constants.size();
-    case Source::cacheKeys:
-    case Source::cacheValues:
-      return program.hasCache && operand.index < program.cache.layers;
-    case Source::output:
-      return operand.index < program.outputs.size();
-    }
-    return false;
   }
 
   const Program &program;
@@ -155,6 +125,32 @@ int64_t byteSize(ElementType type, int64_t count) {
   return 0;
 }
 
-Status verify(const Program &program) { return Verifier(program).verify(); }
+bool holds(const Program &program, const Operand &operand) {
+  switch (operand.source) {
+  case Source::dims:
+    return true;
+  case Source::input:
+    return isInput(program, operand.index, Input::Kind::tensor);
+  case Source::sequences:
+  case Source::rows:
+  case Source::keyRows:
+  case Source::outputRows:
+    return isInput(program, operand.index, Input::Kind::sequences);
+  case Source::slot:
+    return operand.index < program.slots.size();
+  case Source::param:
+    return operand.index < program.params.size();
+  case Source::constant:
+    return operand.index < program.constants.size();
+  case Source::cacheKeys:
+  case Source::cacheValues:
+    return program.hasCache && operand.index < program.cache.layers;
+  case Source::output:
+    return operand.index < program.outputs.size();
+  }
+  return false;
+}
+
+std::string findFault(const Program &program) { return Verifier(program).run(); }
 
 } // namespace heddle::runtime

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "runtime/abi.h"
-#include "runtime/result.h"
 
 #include <cstdint>
 #include <string>
@@ -60,6 +59,7 @@ enum class Source : uint8_t {
 struct Operand {
   Source source = Source::dims;
   uint32_t index = 0;
+  bool operator==(const Operand &) const = default;
 };
 
 /// One axis of a step's grid: `ceil(extent / divisor)` tiles.
@@ -117,6 +117,7 @@ struct ParamUse {
   std::vector<int64_t> shape;
   Layout layout = Layout::plain;
   bool transposed = false;
+  bool operator==(const ParamUse &) const = default;
 };
 
 struct Constant {
@@ -161,7 +162,11 @@ struct Program {
   int64_t maxTokens = 0;
 };
 
-/// Whether every index of the program is in range and every kernel there; what is wrong otherwise.
-Status verify(const Program &program);
+/// Whether `operand` is in range: the program has such an argument, slot, layer ...
+bool holds(const Program &program, const Operand &operand);
+
+/// What is wrong with a program: an index out of range, a tile of no size. Empty if nothing is.
+/// Kernels may be missing.
+std::string findFault(const Program &program);
 
 } // namespace heddle::runtime

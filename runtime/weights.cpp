@@ -149,11 +149,6 @@ PanelShape panelShape(const ParamUse &use) {
   return {use.type, use.shape[use.transposed ? 1 : 0], use.shape[use.transposed ? 0 : 1]};
 }
 
-int64_t preparedBytes(const ParamUse &use) {
-  return use.layout == Layout::panels ? panelShape(use).bytes()
-                                      : plainBytes(use.type, blockFormat(use.type), use.shape);
-}
-
 /// Gives the whole pages of a mapped file's piece back to the page cache.
 void releasePages(const MappedParam &param) {
   auto page = static_cast<uintptr_t>(getpagesize());
@@ -176,6 +171,11 @@ std::string describe(const MappedParam &param) {
 }
 
 } // namespace
+
+int64_t preparedBytes(const ParamUse &use) {
+  return use.layout == Layout::panels ? panelShape(use).bytes()
+                                      : plainBytes(use.type, blockFormat(use.type), use.shape);
+}
 
 std::string_view typeName(ElementType type) {
   if (const BlockFormat *format = blockFormat(type))

@@ -69,6 +69,9 @@ private:
   std::shared_ptr<const ElementSource> source;
 };
 
+/// Bytes of a parameter in the form that `use` asks for, which must be one that WeightStore makes.
+int64_t preparedBytes(const ParamUse &use);
+
 /// Keeps the parameters of one model. Filled first; then shared by its programs and sessions, and
 /// safe to bind from several threads. What it hands out is good as long as it lives.
 class WeightStore {

@@ -1,6 +1,8 @@
 // Conversion of kernels to LLVM IR with the signature of runtime::Kernel.
 #include "codegen/jit/lower_to_llvm.h"
 
+#include "codegen/kernel_contract.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,13 +23,16 @@ using namespace mlir;
 
 namespace heddle::codegen {
 
-/// Which arguments of a kernel nothing else reaches, by position.
+/// Which arguments of a kernel nothing else reaches, by position: those it writes. Takes off what
+/// the kernel declares, which says nothing to LLVM.
 static std::vector<bool> takeNoAlias(func::FuncOp function) {
   std::vector<bool> result(function.getNumArguments());
   for (unsigned i = 0; i < result.size(); ++i) {
-    result[i] = function.getArgAttr(i, "llvm.noalias") != nullptr;
-    function.removeArgAttr(i, "llvm.noalias");
+    auto taken = function.getArgAttrOfType<DictionaryAttr>(i, takesAttrName);
+    result[i] = taken && taken.contains("writes");
+    function.removeArgAttr(i, takesAttrName);
   }
+  function->removeAttr(contractAttrName);
   return result;
 }
 
@@ -110,6 +115,8 @@ Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &targ
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   std::vector<std::vector<bool>> noAlias;
   for (auto function : loops.getOps<func::FuncOp>()) {
+    if (failed(checkKernel(function)))
+      return dataError("a function of level loops is no kernel");
     auto copy = cast<func::FuncOp>(builder.clone(*function));
     noAlias.push_back(takeNoAlias(copy));
   }

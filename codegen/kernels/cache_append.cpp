@@ -26,11 +26,8 @@ struct CacheAppendKernel : KernelOpInterface::ExternalModel<CacheAppendKernel, C
 
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto append = cast<CacheAppendOp>(op);
-    if (!op->hasAttr(kernelAttrName))
-      return op->emitOpError("has no plan");
     lowerAppend(append, lowering);
-    lowerGathers(append, lowering);
-    return success();
+    return lowerGathers(append, lowering);
   }
 
   /// A tile is 16 rows of a head.

@@ -165,11 +165,18 @@ SmallVector<NamedAttribute> planGathers(CacheAppendInterface op) {
   return wanted;
 }
 
-void lowerGathers(CacheAppendInterface op, Lowering &lowering) {
+LogicalResult lowerGathers(CacheAppendInterface op, Lowering &lowering) {
   auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
-  for (auto [side, name] : gathers)
-    if (plan && plan.contains(name))
+  if (!plan)
+    return op->emitOpError("has no plan");
+  for (auto [side, name] : gathers) {
+    if (plan.contains(name) != isRead(op, side))
+      return op->emitOpError("needs a plan with '")
+             << name << "' exactly where something reads what it gathers";
+    if (plan.contains(name))
       lowerGather(op, side, lowering);
+  }
+  return success();
 }
 
 } // namespace heddle::codegen

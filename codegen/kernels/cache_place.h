@@ -61,7 +61,7 @@ bool isElidedResult(ir::CacheAppendInterface op, unsigned index);
 llvm::SmallVector<mlir::NamedAttribute> planGathers(ir::CacheAppendInterface op);
 
 /// Adds the kernels that it asks for: they copy all keys or all values of the call's sequences out
-/// of the cache.
-void lowerGathers(ir::CacheAppendInterface op, Lowering &lowering);
+/// of the cache. An error where the plan asks for others than are read.
+mlir::LogicalResult lowerGathers(ir::CacheAppendInterface op, Lowering &lowering);
 
 } // namespace heddle::codegen

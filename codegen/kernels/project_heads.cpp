@@ -265,8 +265,7 @@ struct ProjectHeadsKernel : KernelOpInterface::ExternalModel<ProjectHeadsKernel,
         blocks && blocks.rowsFor() != project.getInput().getType().getElementType())
       return op->emitOpError("needs its input in ") << blocks.rowsFor();
     ProjectHeadsEmitter(project, *registers, lowering).run();
-    lowerGathers(project, lowering);
-    return success();
+    return lowerGathers(project, lowering);
   }
 };
 

@@ -144,6 +144,14 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
   driver->readPlanned = driver->current == Level::planned;
   if (Status applies = checkApplies(driver->current, source, options); !applies)
     return applies.error();
+  if (Attribute phase = (*driver->main)->getAttr(codegen::phaseAttrName)) {
+    auto text = dyn_cast<StringAttr>(phase);
+    if (!text || !codegen::findPhase(text.getValue())) {
+      driver->main->emitError(codegen::phaseAttrName)
+          << " is " << phase << ", not prefill or decode";
+      return dataError(errors.text());
+    }
+  }
   if (driver->current >= Level::planned) {
     auto isa = (*driver->main)->getAttrOfType<StringAttr>(codegen::isaAttrName);
     auto target = codegen::selectTarget(isa ? isa.getValue() : llvm::StringRef("native"));
@@ -197,11 +205,17 @@ Status Driver::run(const LevelStage &stage) {
   if (succeeded(passes.run(*main)))
     return {};
   // Planning may refuse a graph, and lowering a plan that somebody edited. Nothing else refuses.
+  // "A signal" is what MLIR says where it kept a pass from ending the process.
   bool refused = !errors.text().empty() &&
+                 !llvm::StringRef(errors.text()).contains("A signal was caught") &&
                  (stage.to == Level::planned ? succeeded(verify(*main))
                                              : stage.to == Level::loops && readPlanned);
   std::string message = "stage '" + stage.name.str() + "' failed: " + errors.text();
-  Error error = refused ? dataError(message) : internalError(message);
+  if (refused) {
+    llvm::sys::fs::remove(reproducer); // the user has the text
+    return dataError(message);
+  }
+  Error error = internalError(message);
   if (llvm::sys::fs::exists(reproducer))
     error.message += "\nto reproduce it: heddle opt --run-reproducer " + reproducer.str().str();
   return error;

@@ -53,8 +53,8 @@ public:
   void setFusions(passes::FusionSet fusions) { chosen.fusions = fusions; }
 
   /// Runs the stages down to `level` (loops at most) for `phase`. The verifier runs after every
-  /// pass; where a pass fails, the error names a file with the module it failed on. Errors: data
-  /// where planning refuses a graph or lowering a plan that was read, else internal.
+  /// pass. Errors: data where planning refuses a graph or lowering a plan that was read, else
+  /// internal, which names a file with the module that the pass failed on.
   Status lower(Level level, Phase phase);
 
   /// The same module once more, at the level reached.

@@ -73,6 +73,18 @@ std::string whyNotSessions(llvm::ArrayRef<ModelInput> inputs, size_t mainInput,
   return "";
 }
 
+/// The argument whose rows the first result of a program has, if it has those of one.
+std::optional<size_t> rowsOfLogits(ir::ProgramOp program) {
+  auto shape =
+      program.getOutputs().empty() ? ArrayAttr() : dyn_cast<ArrayAttr>(program.getOutputs()[0]);
+  auto rows = shape && !shape.empty() ? dyn_cast<StringAttr>(shape[0]) : StringAttr();
+  std::optional<runtime::Dim> dim =
+      rows ? codegen::parseDim(rows.getValue()) : std::optional<runtime::Dim>();
+  bool counted =
+      dim && (dim->kind == runtime::DimKind::outputs || dim->kind == runtime::DimKind::tokens);
+  return counted ? std::optional<size_t>(dim->input) : std::nullopt;
+}
+
 } // namespace
 
 Status readSignature(ModuleOp module, Signature &signature) {
@@ -82,9 +94,11 @@ Status readSignature(ModuleOp module, Signature &signature) {
   if (forward)
     type = forward.getFunctionType();
   else if (!programs.empty())
-    type = cast<FunctionType>((*programs.begin()).getFunction());
+    type = dyn_cast<FunctionType>((*programs.begin()).getFunction());
   else
     return dataError("needs a function @forward: it is the model");
+  if (!type)
+    return dataError("heddle.program needs a function type");
 
   for (size_t i = 0; i < type.getNumInputs(); ++i) {
     ModelInput input{.kind = kindOf(type.getInputs(), i), .name = {}, .vocabulary = 0};
@@ -99,6 +113,8 @@ Status readSignature(ModuleOp module, Signature &signature) {
   signature.longest = reader.longest;
 
   std::optional<size_t> rows = reader.cachedRows ? reader.cachedRows : reader.selectedRows;
+  if (!forward)
+    rows = rowsOfLogits(*programs.begin());
   for (size_t i = 0; !rows && i < type.getNumInputs(); ++i)
     if (signature.inputs[i].kind == ModelInput::Kind::sequences)
       rows = i;

@@ -10,7 +10,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <thread>
+#include <unistd.h>
 
 using namespace heddle;
 using testing::HasSubstr;
@@ -84,7 +88,32 @@ TEST(Driver, aModelIsInspectedWithoutItsWeights) {
   EXPECT_FALSE(inspect(small(), {.fuse = "everything"}));
 }
 
+/// A folder of its own for the reproducers of failed passes, while it lives.
+class ReproducerFolder {
+public:
+  ReproducerFolder()
+      : path(testing::TempDir() + "/heddle_reproducers_" + std::to_string(getpid())) {
+    if (const char *value = std::getenv("TMPDIR"))
+      before = value;
+    std::filesystem::create_directories(path);
+    setenv("TMPDIR", path.c_str(), 1);
+  }
+  ~ReproducerFolder() {
+    if (before)
+      setenv("TMPDIR", before->c_str(), 1);
+    else
+      unsetenv("TMPDIR");
+    std::filesystem::remove_all(path);
+  }
+  int64_t files() const { return std::distance(std::filesystem::directory_iterator(path), {}); }
+
+private:
+  std::filesystem::path path;
+  std::optional<std::string> before;
+};
+
 TEST(Driver, aStageThatFailsIsOurFaultUnlessSomebodyEditedTheText) {
+  ReproducerFolder folder;
   // Lowering a plan that lacks a decision fails. Ours never lacks one.
   auto lowered = [](const ModelSource &source) {
     auto driver = detail::Driver::create(source, {});
@@ -102,6 +131,8 @@ TEST(Driver, aStageThatFailsIsOurFaultUnlessSomebodyEditedTheText) {
   EXPECT_THAT(ours.error().message, HasSubstr("to reproduce it: heddle opt"));
   ASSERT_FALSE(edited);
   EXPECT_EQ(edited.error().kind, ErrorKind::data);
+  EXPECT_THAT(edited.error().message, Not(HasSubstr("to reproduce it")));
+  EXPECT_EQ(folder.files(), 1) << "that of our fault alone";
 }
 
 /// The depth of the product whose weights have the variance of this parameter.
