@@ -26,10 +26,10 @@ struct GgufSource {
 
 struct GgufModel {
   std::shared_ptr<const Checkpoint> checkpoint; ///< the values lie in its files
-  GgufKeys keys; ///< but for those that say how the tensors are stored
+  GgufKeys keys = {}; ///< but for those that say how the tensors are stored
   uint64_t alignment = 32;
-  std::vector<GgufSource> tensors;
-  std::vector<std::string> remarks;
+  std::vector<GgufSource> tensors = {};
+  std::vector<std::string> remarks = {};
 };
 
 /// Opens the model at `path`. A GGUF file gives its own keys and tensors; any other model the keys
