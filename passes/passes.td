@@ -50,11 +50,11 @@ def PushSelection : Pass<"push-selection", "::mlir::func::FuncOp"> {
   let summary = "rows whose results nobody asked for are dropped early";
   let description = [{
     `select_rows` changes places with what is computed row by row and read by nothing else: products with weights, norms, elementwise
-    operations. Of a prompt whose last token is asked for, the logits and all of the last layer behind its attention are then computed for that
+    operations. Of a prompt whose last token is asked for, the logits and the network of the last layer are then computed for that
     token alone, wherever the model selects its rows.
 
-    It does not go past a value that something else reads, a result of the model for example, and not past attention, whose keys and values are
-    needed of all rows.
+    It does not go past a value that something else reads, a result of the model for example; not past attention, whose keys and values are
+    needed of all rows, nor the product that mixes its heads; and not where nothing but elementwise operations would be saved.
 
     Example: tests/lit/passes/push-selection.mlir
   }];

@@ -3,8 +3,9 @@
 // Walks up the block. An operation that computes every row of its result from the same row of its
 // operands, and that select_rows alone reads, is computed on the selected rows of its operands
 // instead; these are selected right where they are made, once, and may be pushed further up when
-// the walk gets there. What is left of the selection stands behind attention: keys and values are
-// needed of all rows.
+// the walk gets there. What is left of the selection stands behind attention and the product that
+// mixes its heads: keys and values are needed of all rows, and these two stay the kernels of the
+// other layers, which are compiled once.
 #include "passes/passes.h"
 #include "passes/product_epilogue.h"
 #include "passes/provenance.h"
@@ -35,13 +36,27 @@ bool isRowwise(Operation *op) {
   if (op->getNumResults() != 1 || !isRows(op->getResult(0)))
     return false;
   if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-    return multipliesWeight(matmul) && isRows(matmul.getLhs());
+    return multipliesWeight(matmul) && isRows(matmul.getLhs()) &&
+           !matmul.getLhs().getDefiningOp<ir::MergeHeadsOp>();
   if (!isa<ir::UnaryOp, ir::BinaryOp, ir::CastOp, ir::NormOp>(op))
     return false;
   // Selections are of f32.
   return llvm::all_of(op->getOperands(), [](Value operand) {
     auto type = cast<RankedTensorType>(operand.getType());
     return type.hasStaticShape() || (isRows(operand) && type.getElementType().isF32());
+  });
+}
+
+/// Whether computing `op` on fewer rows is worth a selection: it is a product or a norm, or what it
+/// alone reads is.
+bool saves(Operation *op) {
+  if (isa<ir::MatmulOp, ir::NormOp>(op))
+    return true;
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    Operation *source = operand.getDefiningOp();
+    return source && isRowwise(source) && saves(source) &&
+           llvm::all_of(source->getUsers(),
+                        [&](Operation *user) { return user == op || isa<ir::SelectRowsOp>(user); });
   });
 }
 
@@ -58,7 +73,7 @@ struct PushSelection : impl::PushSelectionBase<PushSelection> {
     for (Block &block : getOperation().getBody()) {
       llvm::MapVector<Value, Selection> selections;
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-        if (Value rows = isRowwise(&op) ? selectedBy(&op) : Value())
+        if (Value rows = isRowwise(&op) && saves(&op) ? selectedBy(&op) : Value())
           push(&op, rows, selections[rows]);
       for (auto &[rows, selection] : selections)
         report(selection);

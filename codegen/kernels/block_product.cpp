@@ -18,6 +18,11 @@ BlockProduct::BlockProduct(const Products &products, KernelBuilder &kernel)
     weights.emplace_back(e, kernel.flat({Ref::panels, products.first + i}, products.blocks()));
 }
 
+void BlockProduct::takeWeight(Value panels) {
+  weights.clear();
+  weights.emplace_back(e, panels);
+}
+
 SmallVector<Value> BlockProduct::emit(ArrayRef<Value> leading, ArrayRef<Value> rowIndices,
                                       Value panel, int64_t panels) {
   ArrayRef<Size> sizes = kernel.context.dims.sizes(products.op->getOperand(0));

@@ -21,6 +21,7 @@ class BlockProduct : public InnerProduct {
 public:
   BlockProduct(const Products &products, KernelBuilder &kernel);
 
+  void takeWeight(mlir::Value panels) override;
   llvm::SmallVector<mlir::Value> emit(llvm::ArrayRef<mlir::Value> leading,
                                       llvm::ArrayRef<mlir::Value> rowIndices, mlir::Value panel,
                                       int64_t panels) override;

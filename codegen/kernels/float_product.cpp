@@ -11,17 +11,14 @@ namespace {
 class FloatProduct : public InnerProduct {
 public:
   FloatProduct(const Products &products, KernelBuilder &kernel)
-      : products(products), phase(kernel.context.phase), target(kernel.context.target),
-        e(kernel.emit), input(kernel.operand(0)) {
-    Size steps =
-        constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
-    Size width = constantSize(perStep());
+      : products(products), kernel(kernel), phase(kernel.context.phase),
+        target(kernel.context.target), e(kernel.emit), input(kernel.operand(0)) {
     Type element = products.weight().getElementType();
-    Size shape[] = {constantSize(products.panels()), steps, width};
     for (unsigned i = 0; i < products.weights; ++i)
-      weights.push_back(kernel.window(kernel.flat({Ref::panels, products.first + i}, element),
-                                      shape, rowMajor(shape)));
+      weights.push_back(windowOf(kernel.flat({Ref::panels, products.first + i}, element)));
   }
+
+  void takeWeight(Value panels) override { weights.assign(1, windowOf(panels)); }
 
   SmallVector<Value> emit(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel,
                           int64_t panels) override {
@@ -64,10 +61,17 @@ public:
   }
 
 private:
+  Value windowOf(Value panels) {
+    Size steps =
+        constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
+    Size shape[] = {constantSize(products.panels()), steps, constantSize(perStep())};
+    return kernel.window(panels, shape, rowMajor(shape));
+  }
   static constexpr int64_t stepBytes = 64;
   int64_t perStep() const { return products.bf16() ? 2 * lanes : lanes; }
 
   Products products;
+  KernelBuilder &kernel;
   Phase phase;
   const Target &target;
   Emit &e;

@@ -53,6 +53,8 @@ public:
 
   /// Bytes of a worker's scratch for a tile of `panels` panels of every weight.
   virtual int64_t scratchBytes(int64_t /*panels*/) const { return 0; }
+  /// Takes the panels of another weight instead, of the same type and depth: a flat memref.
+  virtual void takeWeight(mlir::Value panels) = 0;
   /// Emits what all rows of a tile share that takes `panels` panels from `panel` on.
   virtual void enterPanels(mlir::Value /*panel*/, int64_t /*panels*/) {}
 

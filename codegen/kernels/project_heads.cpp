@@ -2,7 +2,8 @@
 //
 // A tile is whole heads of the queries, of the keys or of the values, for some rows. Its sums go to
 // the worker's scratch, where each head has its rows at hand: there they turn, and from there they
-// go to the queries or, in the cache's layout, to the cache.
+// go to the queries or, in the cache's layout, to the cache. Where the three have tiles of one
+// shape, the code of the product is emitted once, for any of their weights.
 #include "codegen/kernels/kernels.h"
 
 #include "codegen/kernels/cache_rows.h"
@@ -83,7 +84,10 @@ public:
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
       first = decode ? e.index(0) : e.mul(tile[1], productRows);
       last = decode ? allRows : e.min(e.add(first, productRows), allRows);
-      choosePart(0, tile[0]);
+      if (tilesAreAlike())
+        emitAnyTile(tile[0]);
+      else
+        choosePart(0, tile[0]);
     });
     kernel.finish(std::move(launch));
   }
@@ -91,6 +95,38 @@ public:
 private:
   unsigned operandOf(Value operand) {
     return std::distance(op->operand_begin(), llvm::find(op->getOperands(), operand));
+  }
+
+  /// Whether the tiles of all parts are products of one shape, and none is cut short.
+  bool tilesAreAlike() {
+    return op.getBiases().empty() && llvm::all_of(all, [&](const Part &part) {
+             return part.heads % part.tileHeads == 0 && part.width == all[0].width &&
+                    part.products.weight().getElementType() ==
+                        all[0].products.weight().getElementType();
+           });
+  }
+
+  /// Emits a tile of whatever part it is of, `tile` being counted from the first of all.
+  void emitAnyTile(Value tile) {
+    auto select = [&](Value condition, Value a, Value b) -> Value {
+      return arith::SelectOp::create(e.b, e.loc, condition, a, b);
+    };
+    Value keysAt = e.index(all[0].tiles()), valuesAt = e.index(all[0].tiles() + all[1].tiles());
+    Value ofQueries = e.less(tile, keysAt), ofKeys = e.less(tile, valuesAt);
+    Type element = all[0].products.weight().getElementType();
+    auto panelsOf = [&](unsigned i) { return kernel.flat({Ref::panels, 1 + i}, element); };
+    sums[0]->takeWeight(select(ofQueries, panelsOf(0), select(ofKeys, panelsOf(1), panelsOf(2))));
+    Value start = select(ofQueries, e.index(0), select(ofKeys, keysAt, valuesAt));
+    Value firstHead = e.mul(e.sub(tile, start), all[0].tileHeads);
+    int64_t columns = all[0].tileColumns();
+    emitProduct(0, e.div(e.mul(firstHead, all[0].width), lanes), columns / lanes, columns);
+    e.when(
+        ofQueries, [&] { finishHeads(0, firstHead, all[0].tileHeads); },
+        [&] {
+          e.when(
+              ofKeys, [&] { finishHeads(1, firstHead, all[1].tileHeads); },
+              [&] { finishHeads(2, firstHead, all[2].tileHeads); });
+        });
   }
 
   /// Emits the tile `tile`, counted from the first of part `index`.

@@ -10,13 +10,12 @@ for entry in result["prefill"]:
     assert entry["tokens_per_second"] > 0 and entry["spread"] >= 0, entry
     assert abs(entry["share_of_peak"] - entry["gflops"] / entry["limit"]) < 1e-3, entry
     assert (entry["share_of_peak"] > 1) == entry.get("over_limit", False), entry
-    # Two multiply-adds a weight and token, the output product and what the last layer has behind its
-    # attention for one token of each sequence, and the causal half of attention: widths of 64, 4 heads over 2, 172
-    # hidden, 512 words.
+    # Two multiply-adds a weight and token, the output product and the last layer's network for one token of each
+    # sequence, and the causal half of attention: widths of 64, 4 heads over 2, 172 hidden, 512 words.
     n = entry["tokens"]
-    behind = 64 * 64 + 3 * 172 * 64
-    layer = 64 * 64 + 2 * 32 * 64 + behind
-    flops = 2 * (2 * layer - behind) * n + 2 * (512 * 64 + behind) + 2 * 4 * 2 * (16 + 16) * n * (n + 1) / 2
+    network = 3 * 172 * 64
+    layer = 64 * 64 + 2 * 32 * 64 + 64 * 64 + network
+    flops = 2 * (2 * layer - network) * n + 2 * (512 * 64 + network) + 2 * 4 * 2 * (16 + 16) * n * (n + 1) / 2
     rate = flops * entry["tokens_per_second"] / n * 1e-9
     assert abs(rate / entry["gflops"] - 1) < 1e-3, (rate, entry)
 decode = result["decode"]

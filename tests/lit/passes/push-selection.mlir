@@ -6,24 +6,27 @@ heddle.param @w : tensor<8x8xf32>
 heddle.param @u : tensor<8x8xf32>
 heddle.param @n : tensor<8xf32>
 
-// Past norm, product and both sides of a residual, up to what other rows need; each value is
-// selected once.
+// Past norm, product and both sides of a residual, up to attention and the product that mixes its
+// heads; each value is selected once.
 // CHECK-LABEL: func.func @block
 // CHECK: %[[M:.*]] = heddle.merge_heads
-// CHECK-NEXT: %[[S:.*]] = heddle.select_rows %[[M]], %arg1 {heddle.from = ["act", "product", "sum", "norm", "logits", "asked"], heddle.id = "asked"}
-// CHECK: %[[A:.*]] = heddle.unary silu %[[S]]
-// CHECK: %[[P:.*]] = heddle.matmul %[[A]], %{{.*}} {heddle.id = "product"}
+// CHECK: %[[O:.*]] = heddle.matmul %[[M]], %{{.*}} {heddle.id = "mixed"}
+// CHECK-NEXT: %[[S:.*]] = heddle.select_rows %[[O]], %arg1 {heddle.from = ["product", "sum", "norm", "logits", "asked"], heddle.id = "asked"}
+// CHECK-NEXT: %[[A:.*]] = heddle.unary silu %[[O]]
+// CHECK-NEXT: %[[B:.*]] = heddle.select_rows %[[A]], %arg1 {{{.*}}heddle.id = "asked.1"}
+// CHECK-NEXT: %[[P:.*]] = heddle.matmul %[[B]], %{{.*}} {heddle.id = "product"}
 // CHECK-NEXT: %[[R:.*]] = heddle.binary add %[[S]], %[[P]]
 // CHECK: %[[N:.*]] = heddle.norm rms %[[R]] weight(%{{.*}})
 // CHECK: %[[L:.*]] = heddle.matmul %[[N]], %{{.*}} {heddle.id = "logits"}
 // CHECK-NEXT: return %[[L]]
-// REMARK: remark: [Passed] push-selection {{.*}}From="act, product, sum, norm, logits, asked", Id=asked
+// REMARK: remark: [Passed] push-selection {{.*}}From="product, sum, norm, logits, asked", Id=asked
 func.func @block(%x: tensor<2x?x4xf32>, %rows: !heddle.sequences) -> tensor<?x8xf32> {
   %m = heddle.merge_heads %x : (tensor<2x?x4xf32>) -> tensor<?x8xf32>
-  %a = heddle.unary silu %m {heddle.id = "act"} : (tensor<?x8xf32>) -> tensor<?x8xf32>
   %w = heddle.weight @w : tensor<8x8xf32>
+  %o = heddle.matmul %m, %w {heddle.id = "mixed"} : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+  %a = heddle.unary silu %o {heddle.id = "act"} : (tensor<?x8xf32>) -> tensor<?x8xf32>
   %p = heddle.matmul %a, %w {heddle.id = "product"} : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
-  %r = heddle.binary add %m, %p {heddle.id = "sum"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %r = heddle.binary add %o, %p {heddle.id = "sum"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   %nw = heddle.weight @n : tensor<8xf32>
   %n = heddle.norm rms %r weight(%nw) {heddle.id = "norm", epsilon = 1.0e-05 : f64} : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
   %u = heddle.weight @u : tensor<8x8xf32>
@@ -36,12 +39,26 @@ func.func @block(%x: tensor<2x?x4xf32>, %rows: !heddle.sequences) -> tensor<?x8x
 // CHECK-LABEL: func.func @broadcast
 // CHECK: %[[X:.*]] = heddle.select_rows %arg0, %arg1 {{{.*}}heddle.id = "asked"}
 // CHECK: %[[C:.*]] = heddle.select_rows %arg2, %arg1 {{{.*}}heddle.id = "asked.1"}
-// CHECK: %[[Y:.*]] = heddle.binary mul %[[X]], %{{.*}} : (tensor<?x8xf32>, tensor<8xf32>)
+// CHECK: %[[P:.*]] = heddle.matmul %[[X]]
+// CHECK: %[[Y:.*]] = heddle.binary mul %[[P]], %{{.*}} : (tensor<?x8xf32>, tensor<8xf32>)
 // CHECK: heddle.binary add %[[Y]], %[[C]] : (tensor<?x8xf32>, tensor<?x1xf32>)
 func.func @broadcast(%x: tensor<?x8xf32>, %rows: !heddle.sequences, %c: tensor<?x1xf32>) -> tensor<?x8xf32> {
   %b = heddle.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
-  %y = heddle.binary mul %x, %b : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  %w = heddle.weight @w : tensor<8x8xf32>
+  %p = heddle.matmul %x, %w : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+  %y = heddle.binary mul %p, %b : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
   %z = heddle.binary add %y, %c : (tensor<?x8xf32>, tensor<?x1xf32>) -> tensor<?x8xf32>
+  %s = heddle.select_rows %z, %rows {heddle.id = "asked"} : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
+  return %s : tensor<?x8xf32>
+}
+
+// Not for elementwise operations alone.
+// CHECK-LABEL: func.func @nothing_saved
+// CHECK: %[[S:.*]] = heddle.binary add
+// CHECK-NEXT: heddle.select_rows %[[S]]
+// REMARK-NOT: Function=nothing_saved
+func.func @nothing_saved(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>, %rows: !heddle.sequences) -> tensor<?x8xf32> {
+  %z = heddle.binary add %x, %y : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   %s = heddle.select_rows %z, %rows {heddle.id = "asked"} : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
   return %s : tensor<?x8xf32>
 }

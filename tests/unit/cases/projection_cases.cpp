@@ -61,6 +61,49 @@ static OpCase project(std::string name, const std::string &more, const std::stri
   return test;
 }
 
+/// Two query heads over one of keys and values, all of width 64, so that the three products have
+/// tiles of one shape. Weight n of each is n + 1 times the first entry of the input, the second, or
+/// both.
+static OpCase projectAlike() {
+  std::string cache = "!heddle.cache<1 x 1, 64, 64, f32>", one = "tensor<1x?x64xf32>",
+              two = "tensor<2x?x64xf32>";
+  OpCase test =
+      simpleCase("project_heads_alike",
+                 forward("%x: tensor<?x2xf32>, %rows: !heddle.sequences, %c: " + cache,
+                         two + ", " + one + ", " + one + ", " + cache,
+                         R"(%wq = heddle.weight @q : tensor<128x2xf32>
+             %wk = heddle.weight @k : tensor<64x2xf32>
+             %wv = heddle.weight @v : tensor<64x2xf32>
+             %y, %c1, %ks, %vs, %kr = heddle.project_heads %x, %wq, %wk, %wv cache(%c) rows(%rows) {layer = 0 : i64, transpose_rhs} : (tensor<?x2xf32>, tensor<128x2xf32>, tensor<64x2xf32>, tensor<64x2xf32>, )" +
+                             cache + ", !heddle.sequences) -> (" + two + ", " + cache + ", " + one +
+                             ", " + one + ", !heddle.sequences)",
+                         "%y, %ks, %vs, %c1",
+                         "heddle.param @q : tensor<128x2xf32>\nheddle.param @k : tensor<64x2xf32>\n"
+                         "heddle.param @v : tensor<64x2xf32>"),
+                 {Tensor64({2, 2}, {1, 10, 2, 30}), Batch::single(2)}, Tensor64({2, 2, 64}));
+  auto weight = [](int64_t rows, double first, double second) {
+    Tensor64 tensor({rows, 2});
+    for (int64_t n = 0; n < rows; ++n) {
+      tensor.data[size_t(2 * n)] = first * double(n + 1);
+      tensor.data[size_t(2 * n + 1)] = second * double(n + 1);
+    }
+    return tensor;
+  };
+  test.model.params = {{"q", weight(128, 1, 0)}, {"k", weight(64, 0, 1)}, {"v", weight(64, 1, 1)}};
+  Tensor64 keys({1, 16, 64}), values({1, 16, 64}), &queries = test.expected[0][0];
+  for (size_t row = 0; row < 2; ++row)
+    for (size_t n = 0; n < 64; ++n) {
+      double first = row == 0 ? 1 : 2, second = row == 0 ? 10 : 30;
+      queries.data[row * 64 + n] = double(n + 1) * first;
+      queries.data[(2 + row) * 64 + n] = double(n + 65) * first;
+      keys.data[row * 64 + n] = double(n + 1) * second;
+      values.data[row * 64 + n] = double(n + 1) * (first + second);
+    }
+  test.expected[0].push_back(keys);
+  test.expected[0].push_back(values);
+  return test;
+}
+
 std::vector<OpCase> projectionCases() {
   double c1 = -0.9899924966004454, s1 = 0.1411200080598672; // of 3
   double c2 = 0.0707372016677029, s2 = 0.9974949866040544;  // of 1.5
@@ -69,6 +112,7 @@ std::vector<OpCase> projectionCases() {
            {-1.27223251272018, -1.8388649851410237, -3.777768341413109, 3.275433766482975, 5}),
       turn("half_split", {1, 1, 1, 1, 0, 0, 0, 0, c1, c2, c1, c2, -s1, -s2, s1, s2},
            {-1.413352520780047, -3.848505543080812, -2.828857481741469, 2.2779387798789204, 5}),
+      projectAlike(),
       project("alone", "", "", "", {1, 2, 3, 4}, {2, 2, 6, 4}, {3, 7}),
       // Position 1 turns by an angle of 1.
       project("biased_and_turned", "biases(%bq, %bk, %bv) table(%t)",

@@ -18,16 +18,16 @@ constexpr LlamaOptions shape = {.width = 64,
                                 .hidden = 172,
                                 .words = 512,
                                 .context = 128};
-constexpr int64_t behindAttention = 64 * 64 + 3 * 172 * 64;
-constexpr int64_t layer = 64 * 64 + 2 * 32 * 64 + behindAttention;
+constexpr int64_t network = 3 * 172 * 64;
+constexpr int64_t layer = 64 * 64 + 2 * 32 * 64 + 64 * 64 + network;
 constexpr int64_t norms = 7 * 64 * 4;
 
 TEST(Work, CountsTheProductsOfLlama) {
   auto work = countWork(llama(shape));
   ASSERT_TRUE(work) << work.error().message;
-  // Behind the last attention only rows that are asked for count.
-  EXPECT_EQ(work->layerWeights, 3 * layer - behindAttention);
-  EXPECT_EQ(work->headWeights, 512 * 64 + behindAttention);
+  // Of the last layer's network only rows that are asked for count.
+  EXPECT_EQ(work->layerWeights, 3 * layer - network);
+  EXPECT_EQ(work->headWeights, 512 * 64 + network);
   EXPECT_EQ(work->pairFlops, 3 * 2 * 4 * (16 + 16));
   EXPECT_TRUE(work->causal);
   EXPECT_EQ(work->weightBytes, (3 * layer + 512 * 64) * 4 + norms);

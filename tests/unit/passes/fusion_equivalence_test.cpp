@@ -101,14 +101,15 @@ std::vector<Order> subsets() {
   return result;
 }
 
-/// Every order of all of them.
+/// Some hundred orders of all of them.
 std::vector<Order> orders() {
   std::vector<StringRef> all = allFusions();
-  std::sort(all.begin(), all.end());
+  std::mt19937 random(1);
   std::vector<Order> result;
-  do
+  for (int i = 0; i < 300; ++i) {
+    std::shuffle(all.begin(), all.end(), random);
     result.push_back(all);
-  while (std::next_permutation(all.begin(), all.end()));
+  }
   return result;
 }
 
@@ -124,7 +125,7 @@ TEST_P(FusedOpCase, GivesTheExpectedValues) {
 INSTANTIATE_TEST_SUITE_P(Ops, FusedOpCase, testing::ValuesIn(opCases()),
                          [](const auto &info) { return info.param.name; });
 
-TEST(FusionEquivalence, TinyModelInEverySubsetAndOrder) {
+TEST(FusionEquivalence, TinyModelInEverySubsetAndManyOrders) {
   Model model = tinyModel({});
   std::vector<Call> calls = {
       {vector({1, 5, 2}), Batch::single(3).withAllRows()},
