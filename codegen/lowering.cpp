@@ -189,7 +189,8 @@ DictionaryAttr Lowering::takenAs(Operation *op, Ref ref) const {
   case Ref::panels: {
     auto type = cast<RankedTensorType>(op->getOperand(ref.index).getType());
     bool transposed = op->hasAttr("transpose_rhs");
-    int64_t packed = runtime::preparedBytes({.type = *elementTypeOf(type.getElementType()),
+    int64_t packed = runtime::preparedBytes({.name = {},
+                                             .type = *elementTypeOf(type.getElementType()),
                                              .shape = type.getShape().vec(),
                                              .layout = runtime::Layout::panels,
                                              .transposed = transposed});
