@@ -175,6 +175,8 @@ void eraseUnused(ArrayRef<Operation *> ops) {
   };
   SmallVector<Operation *> sorted(ops);
   llvm::sort(sorted, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
+  // What serves two sides, keys and values, comes twice.
+  sorted.erase(llvm::unique(sorted), sorted.end());
   for (Operation *op : sorted)
     if (op->use_empty())
       erase(op);

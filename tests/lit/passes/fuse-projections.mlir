@@ -291,3 +291,22 @@ func.func @given(%k: tensor<1x?x4xf32>, %rows: !heddle.sequences, %c: !heddle.ca
   %c1, %ks, %vs, %kr = heddle.cache_append %c, %k, %k, %rows {layer = 0 : i64} : (!heddle.cache<1 x 1, 4, 4, f32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, !heddle.sequences) -> (!heddle.cache<1 x 1, 4, 4, f32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, !heddle.sequences)
   return %ks, %c1 : tensor<1x?x4xf32>, !heddle.cache<1 x 1, 4, 4, f32>
 }
+
+// One value is the keys and the values.
+// CHECK-LABEL: func.func @keys_are_values
+func.func @keys_are_values(%x: tensor<?x8xf32>, %rows: !heddle.sequences, %c: !heddle.cache<1 x 1, 4, 4, f32>) -> (tensor<2x?x4xf32>, tensor<2x?x?xf32>, !heddle.cache<1 x 1, 4, 4, f32>) {
+  // CHECK: heddle.project_heads
+  // CHECK-NOT: heddle.split_heads
+  // CHECK: return
+  %wq = heddle.weight @q : tensor<8x8xf32>
+  %q0 = heddle.matmul %x, %wq {heddle.id = "query", transpose_rhs} : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+  %q1 = heddle.split_heads %q0 {heddle.id = "query_heads", heads = 2 : i64} : (tensor<?x8xf32>) -> tensor<2x?x4xf32>
+  %wk = heddle.weight @k : tensor<4x8xf32>
+  %k0 = heddle.matmul %x, %wk {heddle.id = "key", transpose_rhs} : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x4xf32>
+  %k1 = heddle.split_heads %k0 {heddle.id = "key_heads", heads = 1 : i64} : (tensor<?x4xf32>) -> tensor<1x?x4xf32>
+  %c1, %ks, %vs, %kr = heddle.cache_append %c, %k1, %k1, %rows {heddle.id = "append", layer = 0 : i64} : (!heddle.cache<1 x 1, 4, 4, f32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, !heddle.sequences) -> (!heddle.cache<1 x 1, 4, 4, f32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, !heddle.sequences)
+  %g = heddle.gather_heads %ks {heads = 2 : i64} : (tensor<1x?x4xf32>) -> tensor<2x?x4xf32>
+  %h = heddle.gather_heads %vs {heads = 2 : i64} : (tensor<1x?x4xf32>) -> tensor<2x?x4xf32>
+  %s = heddle.matmul %q1, %g {transpose_rhs} : (tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x?xf32>
+  return %h, %s, %c1 : tensor<2x?x4xf32>, tensor<2x?x?xf32>, !heddle.cache<1 x 1, 4, 4, f32>
+}
