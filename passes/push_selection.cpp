@@ -35,12 +35,13 @@ bool isRows(Value value) {
 bool isRowwise(Operation *op) {
   if (op->getNumResults() != 1 || !isRows(op->getResult(0)))
     return false;
+  // Selections are of f32.
   if (auto matmul = dyn_cast<ir::MatmulOp>(op))
     return multipliesWeight(matmul) && isRows(matmul.getLhs()) &&
+           matmul.getLhs().getType().getElementType().isF32() &&
            !matmul.getLhs().getDefiningOp<ir::MergeHeadsOp>();
   if (!isa<ir::UnaryOp, ir::BinaryOp, ir::CastOp, ir::NormOp>(op))
     return false;
-  // Selections are of f32.
   return llvm::all_of(op->getOperands(), [](Value operand) {
     auto type = cast<RankedTensorType>(operand.getType());
     return type.hasStaticShape() || (isRows(operand) && type.getElementType().isF32());
@@ -52,11 +53,15 @@ bool isRowwise(Operation *op) {
 bool saves(Operation *op) {
   if (isa<ir::MatmulOp, ir::NormOp>(op))
     return true;
-  return llvm::any_of(op->getOperands(), [&](Value operand) {
+  // Each source once, and only those that nothing else reads: what is visited is a tree.
+  llvm::SmallSetVector<Value, 4> operands(op->operand_begin(), op->operand_end());
+  return llvm::any_of(operands, [&](Value operand) {
     Operation *source = operand.getDefiningOp();
-    return source && isRowwise(source) && saves(source) &&
-           llvm::all_of(source->getUsers(),
-                        [&](Operation *user) { return user == op || isa<ir::SelectRowsOp>(user); });
+    return source && isRowwise(source) &&
+           llvm::all_of(
+               source->getUsers(),
+               [&](Operation *user) { return user == op || isa<ir::SelectRowsOp>(user); }) &&
+           saves(source);
   });
 }
 

@@ -83,7 +83,7 @@ func.func @second_use(%x: tensor<?x8xf32>, %rows: !heddle.sequences) -> (tensor<
 // CHECK: heddle.matmul %arg0, %arg3
 // CHECK: heddle.reduce sum
 // CHECK-COUNT-5: heddle.select_rows
-// REMARK-NOT: Function=not_row_by_row {{.*}}Passed
+// REMARK-NOT: [Passed] push-selection {{.*}}Function=not_row_by_row
 func.func @not_row_by_row(%x: tensor<?x8xf32>, %rows: !heddle.sequences, %others: !heddle.sequences, %m: tensor<8x8xf32>, %i: tensor<?x8xi32>) -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x1xf32>) {
   %a = heddle.unary silu %x : (tensor<?x8xf32>) -> tensor<?x8xf32>
   %c = heddle.cast %i to f32 : (tensor<?x8xi32>) -> tensor<?x8xf32>
@@ -95,4 +95,65 @@ func.func @not_row_by_row(%x: tensor<?x8xf32>, %rows: !heddle.sequences, %others
   %v = heddle.select_rows %p, %rows : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
   %w = heddle.select_rows %f, %rows : (tensor<?x1xf32>, !heddle.sequences) -> tensor<?x1xf32>
   return %s, %t, %u, %v, %w : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x1xf32>
+}
+
+// Selections are of f32, also those of what a product reads.
+heddle.param @half : tensor<8x8xbf16>
+// CHECK-LABEL: func.func @rounded_first
+// CHECK: heddle.cast %arg0 to bf16
+// CHECK: heddle.matmul
+// CHECK: heddle.select_rows
+func.func @rounded_first(%x: tensor<?x8xf32>, %rows: !heddle.sequences) -> tensor<?x8xf32> {
+  %h = heddle.cast %x to bf16 : (tensor<?x8xf32>) -> tensor<?x8xbf16>
+  %w = heddle.weight @half : tensor<8x8xbf16>
+  %p = heddle.matmul %h, %w : (tensor<?x8xbf16>, tensor<8x8xbf16>) -> tensor<?x8xf32>
+  %s = heddle.select_rows %p, %rows : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
+  return %s : tensor<?x8xf32>
+}
+
+// Values that are read twice make no more work: forty doublings would be 2^40 paths.
+// CHECK-LABEL: func.func @doubled
+func.func @doubled(%x: tensor<?x8xf32>, %rows: !heddle.sequences) -> tensor<?x8xf32> {
+  %d0 = heddle.binary mul %x, %x : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d1 = heddle.binary mul %d0, %d0 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d2 = heddle.binary mul %d1, %d1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d3 = heddle.binary mul %d2, %d2 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d4 = heddle.binary mul %d3, %d3 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d5 = heddle.binary mul %d4, %d4 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d6 = heddle.binary mul %d5, %d5 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d7 = heddle.binary mul %d6, %d6 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d8 = heddle.binary mul %d7, %d7 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d9 = heddle.binary mul %d8, %d8 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d10 = heddle.binary mul %d9, %d9 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d11 = heddle.binary mul %d10, %d10 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d12 = heddle.binary mul %d11, %d11 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d13 = heddle.binary mul %d12, %d12 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d14 = heddle.binary mul %d13, %d13 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d15 = heddle.binary mul %d14, %d14 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d16 = heddle.binary mul %d15, %d15 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d17 = heddle.binary mul %d16, %d16 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d18 = heddle.binary mul %d17, %d17 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d19 = heddle.binary mul %d18, %d18 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d20 = heddle.binary mul %d19, %d19 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d21 = heddle.binary mul %d20, %d20 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d22 = heddle.binary mul %d21, %d21 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d23 = heddle.binary mul %d22, %d22 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d24 = heddle.binary mul %d23, %d23 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d25 = heddle.binary mul %d24, %d24 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d26 = heddle.binary mul %d25, %d25 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d27 = heddle.binary mul %d26, %d26 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d28 = heddle.binary mul %d27, %d27 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d29 = heddle.binary mul %d28, %d28 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d30 = heddle.binary mul %d29, %d29 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d31 = heddle.binary mul %d30, %d30 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d32 = heddle.binary mul %d31, %d31 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d33 = heddle.binary mul %d32, %d32 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d34 = heddle.binary mul %d33, %d33 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d35 = heddle.binary mul %d34, %d34 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d36 = heddle.binary mul %d35, %d35 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d37 = heddle.binary mul %d36, %d36 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d38 = heddle.binary mul %d37, %d37 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %d39 = heddle.binary mul %d38, %d38 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %s = heddle.select_rows %d39, %rows : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
+  return %s : tensor<?x8xf32>
 }
