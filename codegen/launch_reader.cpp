@@ -183,6 +183,8 @@ FailureOr<runtime::Step> LaunchReader::read(LaunchOp launch) {
       return failure();
     step.operands.push_back(*operand);
   }
+  if (step.operands.empty() || step.operands.front().source != runtime::Source::dims)
+    return wrong(launch) << "needs the table of dimensions, \"dims\", as its first operand";
   if (failed(checkPhase({launch, kernel, 0}, step)))
     return failure();
   return step;

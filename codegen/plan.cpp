@@ -69,9 +69,11 @@ struct Plan : impl::PlanBase<Plan> {
       return signalPassFailure();
     ViewAnalysis views(function, *dims);
     PlanContext context{*target, *phase, *dims, views};
-    for (Operation &op : function.getBody().front())
+    for (Operation &op : function.getBody().front()) {
+      op.removeAttr(joinedAttrName); // of an older plan
       if (auto kernel = dyn_cast<KernelOpInterface>(op); kernel && !views.isView(&op))
         kernel.plan(context);
+    }
     if (context.phase == Phase::decode)
       joinPhases(function, views);
     assignSlots(function, context);

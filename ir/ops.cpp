@@ -232,8 +232,11 @@ LogicalResult TurnOp::verify() {
 static LogicalResult verifyProjection(ProjectHeadsOp op, TypedValue<RankedTensorType> weight,
                                       int64_t heads, int64_t width) {
   RankedTensorType input = op.getInput().getType();
-  auto product = RankedTensorType::get({input.getDimSize(0), heads * width},
-                                       Float32Type::get(op.getContext()));
+  int64_t columns;
+  if (llvm::MulOverflow(heads, width, columns))
+    return op.emitOpError("has ") << heads << " heads of " << width << ", more than can be counted";
+  auto product =
+      RankedTensorType::get({input.getDimSize(0), columns}, Float32Type::get(op.getContext()));
   return success(
       succeeded(verifyProduct(op, input, weight.getType(), op.getTransposeRhs(), product)) &&
       succeeded(verifyBlocks(op, input, weight.getType(), op.getTransposeRhs())));

@@ -13,18 +13,23 @@ namespace heddle::runtime {
 namespace {
 
 constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+constexpr int64_t smallest = std::numeric_limits<int64_t>::min();
 constexpr int64_t hugePage = int64_t{2} << 20;
 
 } // namespace
 
 int64_t saturatingMul(int64_t a, int64_t b) {
   int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? largest : product;
+  if (__builtin_mul_overflow(a, b, &product))
+    return (a < 0) == (b < 0) ? largest : smallest;
+  return product;
 }
 
 int64_t saturatingAdd(int64_t a, int64_t b) {
   int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? largest : sum;
+  if (__builtin_add_overflow(a, b, &sum))
+    return a > 0 ? largest : smallest;
+  return sum;
 }
 
 int64_t roundUp(int64_t value, int64_t step) {

@@ -17,7 +17,7 @@ inline constexpr int64_t bufferAlignment = 64;
 /// `value` rounded up to a multiple of `step`; the largest int64 if that does not fit.
 int64_t roundUp(int64_t value, int64_t step);
 
-/// `a * b` and `a + b`, the largest int64 if that does not fit. For sizes: not negative.
+/// `a * b` and `a + b`; the largest int64, or the smallest, if that does not fit.
 int64_t saturatingMul(int64_t a, int64_t b);
 int64_t saturatingAdd(int64_t a, int64_t b);
 

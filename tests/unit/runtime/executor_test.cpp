@@ -545,6 +545,7 @@ TEST(Program, SizesAreSumsOfProductsAndSaturate) {
   EXPECT_EQ(evaluate({{7, {}}, {2, {0}}, {-1, {0, 1}}}, dims), 7 + 6 - 15);
   int64_t huge[] = {int64_t{1} << 40, 1};
   EXPECT_EQ(evaluate({{1, {0, 0}}, {1, {}}}, huge), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(evaluate({{-1, {0, 0}}, {-1, {}}}, huge), std::numeric_limits<int64_t>::min());
   EXPECT_EQ(byteSize(ElementType::f64, 3), 24);
   EXPECT_EQ(byteSize(ElementType::f32, 3), 12);
   EXPECT_EQ(byteSize(ElementType::i32, 3), 12);
