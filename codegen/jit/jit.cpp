@@ -103,24 +103,25 @@ Result<Objects> compileObjects(std::vector<KernelModule> &kernels, const Target 
   // The largest first: no thread waits long for the last one.
   std::vector<size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  auto size = [&](size_t i) { return kernels[i].module->getInstructionCount(); };
-  llvm::sort(order, [&](size_t a, size_t b) { return size(a) > size(b); });
+  std::vector<size_t> sizes;
+  for (const KernelModule &kernel : kernels)
+    sizes.push_back(kernel.module->getInstructionCount());
+  llvm::sort(order, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
   forEach(kernels.size(), threads, [&](size_t at) {
     size_t i = order[at];
     KernelModule &kernel = kernels[i];
     auto machine = createTargetMachine(target);
     llvm::SmallVector<char, 0> bytes;
-    bool done = false;
-    if (machine) {
-      llvm::Error optimized = optimize(*kernel.module, **machine);
-      done = !optimized &&
-             emitFile(*kernel.module, **machine, bytes, llvm::CodeGenFileType::ObjectFile);
-      llvm::consumeError(std::move(optimized));
-    }
-    if (!done) {
+    std::string fault;
+    if (!machine)
+      fault = machine.error().message;
+    else if (llvm::Error error = optimize(*kernel.module, **machine))
+      fault = textOf(std::move(error));
+    else if (!emitFile(*kernel.module, **machine, bytes, llvm::CodeGenFileType::ObjectFile))
+      fault = "llvm emits no object file for this target";
+    if (!fault.empty()) {
       std::lock_guard lock(mutex);
-      failed = machine ? internalError("kernel " + kernel.symbol + " could not be compiled")
-                       : machine.error();
+      failed = internalError("kernel " + kernel.symbol + " could not be compiled: " + fault);
       return;
     }
     objects[i] = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), kernel.symbol,

@@ -22,7 +22,8 @@ struct KernelModule {
 
 /// Translates every function of `loops` (a module of level loops; not changed). Each kernel becomes
 /// a function `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name. Up to
-/// `threads` threads take part.
+/// `threads` threads take part; meanwhile nobody else may use the context, whose threads are off
+/// before and after.
 Result<std::vector<KernelModule>> lowerToLLVM(mlir::ModuleOp loops, const Target &target,
                                               unsigned threads);
 
