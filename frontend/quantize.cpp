@@ -43,7 +43,7 @@ const Storage *wanted(const GgufSource &source, const FileType &type, const Mode
 const Storage *next(const Storage *type) {
   if (type->blockElements == 256)
     return &storageOf(ggml::q8_0);
-  return type == &bf16Storage ? &f32Storage : &bf16Storage;
+  return type->blockElements > 1 ? &bf16Storage : &f32Storage;
 }
 
 /// The largest value that can be stored as `type`: scales of blocks are f16 too.
