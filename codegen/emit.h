@@ -66,9 +66,9 @@ public:
   void store(mlir::Value value, mlir::Value memref, mlir::ValueRange at);
   mlir::Value loadVector(mlir::Value memref, mlir::ValueRange at, int64_t width = lanes);
   void storeVector(mlir::Value vector, mlir::Value memref, mlir::ValueRange at);
-  /// Asks for the cache line at a place that will be read, or written, later.
   /// Which cache a prefetch aims at.
   enum class Near { first, second };
+  /// Asks for the cache line at a place that will be read, or written, later.
   void prefetch(mlir::Value memref, mlir::ValueRange at, bool write, Near near = Near::first);
   /// Only lanes below `count`; the others read as 0 and are not written.
   mlir::Value loadMasked(mlir::Value memref, mlir::ValueRange at, mlir::Value mask,

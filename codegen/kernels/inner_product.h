@@ -1,5 +1,6 @@
-// The sums of linear and gated_linear, whatever their weights are stored as. The kernel around
-// them, tiles and epilogue, is in linear.cpp.
+// The sums of linear, gated_linear and project_heads, whatever their weights are stored as. The
+// kernels around them are in linear.cpp and project_heads.cpp, the choice of tiles in
+// product_tiles.cpp.
 #pragma once
 
 #include "codegen/element_types.h"
