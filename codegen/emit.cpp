@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -24,6 +25,12 @@ Value Emit::integer(int64_t value, unsigned bits) {
 }
 Value Emit::splat(double value, int64_t width) {
   return constant(DenseElementsAttr::get(vec(f32(), width), b.getF32FloatAttr(float(value))));
+}
+Value Emit::filled(Type type, int64_t value) {
+  IntegerAttr scalar = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return constant(DenseElementsAttr::get(vector, scalar));
+  return constant(scalar);
 }
 
 void Emit::moveToHead() {
@@ -138,7 +145,7 @@ void Emit::prefetch(Value memref, ValueRange at, bool write, Near near) {
 }
 Value Emit::loadMasked(Value memref, ValueRange at, Value mask, int64_t width) {
   VectorType type = vec(elementOf(memref), width);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value zero = constant(b.getZeroAttr(type));
   return vector::MaskedLoadOp::create(b, loc, type, memref, at, mask, zero);
 }
 void Emit::storeMasked(Value vector, Value memref, ValueRange at, Value mask) {
@@ -202,26 +209,18 @@ static Type withElement(Type like, Type element) {
   return element;
 }
 
-static Value filled(Emit &e, Type type, int64_t value) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return arith::ConstantOp::create(
-        e.b, e.loc,
-        DenseElementsAttr::get(vector, e.b.getIntegerAttr(vector.getElementType(), value)));
-  return arith::ConstantOp::create(e.b, e.loc, e.b.getIntegerAttr(type, value));
-}
-
 Value Emit::toBf16(Value value) {
   Type wide = withElement(value.getType(), b.getI32Type());
   Type narrow = withElement(value.getType(), b.getI16Type());
   Value bits = arith::BitcastOp::create(b, loc, wide, value);
   // Adding 0x7fff, and 1 more where the kept part is odd, carries into it exactly when it must
   // round up; a quiet NaN keeps its upper half.
-  Value high = arith::ShRUIOp::create(b, loc, bits, filled(*this, wide, 16));
-  Value odd = arith::AndIOp::create(b, loc, high, filled(*this, wide, 1));
-  Value bias = arith::AddIOp::create(b, loc, odd, filled(*this, wide, 0x7fff));
-  Value rounded = arith::ShRUIOp::create(b, loc, arith::AddIOp::create(b, loc, bits, bias),
-                                         filled(*this, wide, 16));
-  Value quiet = arith::OrIOp::create(b, loc, high, filled(*this, wide, 0x40));
+  Value high = arith::ShRUIOp::create(b, loc, bits, filled(wide, 16));
+  Value odd = arith::AndIOp::create(b, loc, high, filled(wide, 1));
+  Value bias = arith::AddIOp::create(b, loc, odd, filled(wide, 0x7fff));
+  Value rounded =
+      arith::ShRUIOp::create(b, loc, arith::AddIOp::create(b, loc, bits, bias), filled(wide, 16));
+  Value quiet = arith::OrIOp::create(b, loc, high, filled(wide, 0x40));
   Value isNan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
   Value kept = arith::SelectOp::create(b, loc, isNan, quiet, rounded);
   Value half = arith::TruncIOp::create(b, loc, narrow, kept);
@@ -233,7 +232,7 @@ Value Emit::fromBf16(Value value) {
   Type narrow = withElement(value.getType(), b.getI16Type());
   Value bits = arith::BitcastOp::create(b, loc, narrow, value);
   Value extended = arith::ExtUIOp::create(b, loc, wide, bits);
-  Value shifted = arith::ShLIOp::create(b, loc, extended, filled(*this, wide, 16));
+  Value shifted = arith::ShLIOp::create(b, loc, extended, filled(wide, 16));
   return arith::BitcastOp::create(b, loc, withElement(value.getType(), b.getF32Type()), shifted);
 }
 

@@ -35,6 +35,8 @@ public:
   mlir::Value constant(double value); ///< f32
   mlir::Value integer(int64_t value, unsigned bits = 32);
   mlir::Value splat(double value, int64_t width = lanes); ///< vector of f32
+  /// `value` in `type`: an integer, or a vector of integers.
+  mlir::Value filled(mlir::Type type, int64_t value);
 
   // Arithmetic of indices; folds constants.
   mlir::Value add(mlir::Value a, mlir::Value b);

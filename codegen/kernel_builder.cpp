@@ -17,6 +17,10 @@ Type storedType(Type element) {
 
 int64_t storedBytes(Type element) { return storedType(element).getIntOrFloatBitWidth() / 8; }
 
+unsigned operandNumber(Operation *op, Value value) {
+  return std::distance(op->operand_begin(), llvm::find(op->getOperands(), value));
+}
+
 Size elementCount(ArrayRef<Size> sizes) {
   Size count = constantSize(1);
   for (const Size &size : sizes)

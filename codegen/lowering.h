@@ -11,6 +11,9 @@
 
 namespace heddle::codegen {
 
+/// Which operand of `op` it has as `value`.
+unsigned operandNumber(mlir::Operation *op, mlir::Value value);
+
 /// An operand of a kernel, named relative to the operation it is built for.
 struct Ref {
   enum Kind {

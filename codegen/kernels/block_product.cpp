@@ -49,8 +49,7 @@ void BlockProduct::enterColumns(Value panel, int64_t panels) {
 }
 
 BlockProduct::Sums BlockProduct::integerZeros() {
-  Value zero = e.constant(e.b.getZeroAttr(e.vec(e.i32())));
-  return Sums(rows() * columns(), zero);
+  return Sums(rows() * columns(), e.filled(e.vec(e.i32()), 0));
 }
 
 BlockProduct::Sums BlockProduct::overBlocks(int64_t length, int64_t bytes,
@@ -87,16 +86,13 @@ void BlockProduct::prefetchAhead(Value offset, int64_t bytes) {
 Value BlockProduct::bits(Value quads, int64_t shift, int64_t mask) {
   if (shift != 0) {
     VectorType pairs = e.vec(e.b.getI16Type(), quadBytes / 2);
-    Value by =
-        e.constant(DenseElementsAttr::get(pairs, e.b.getI16IntegerAttr(int16_t(std::abs(shift)))));
+    Value by = e.filled(pairs, std::abs(shift));
     Value shorts = e.bitcast(quads, pairs);
     shorts = shift > 0 ? arith::ShRUIOp::create(e.b, e.loc, shorts, by).getResult()
                        : arith::ShLIOp::create(e.b, e.loc, shorts, by).getResult();
     quads = e.bitcast(shorts, cast<VectorType>(quads.getType()));
   }
-  Value masks = e.constant(
-      DenseElementsAttr::get(cast<VectorType>(quads.getType()), e.b.getI8IntegerAttr(mask)));
-  return arith::AndIOp::create(e.b, e.loc, quads, masks);
+  return arith::AndIOp::create(e.b, e.loc, quads, e.filled(quads.getType(), mask));
 }
 
 SmallVector<Value> BlockProduct::bits(ArrayRef<Value> quads, int64_t shift, int64_t mask) {

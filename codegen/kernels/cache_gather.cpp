@@ -13,13 +13,9 @@ using namespace heddle::ir;
 
 namespace heddle::codegen {
 
-static unsigned operandIndex(Operation *op, Value operand) {
-  return std::distance(op->operand_begin(), llvm::find(op->getOperands(), operand));
-}
-
 CachePlace::CachePlace(CacheAppendInterface op, KernelBuilder &kernel, CacheSide side)
     : kernel(kernel), e(kernel.emit), side(side),
-      cacheType(cast<CacheType>(op.getCache().getType())), rows(operandIndex(op, op.getRows())) {}
+      cacheType(cast<CacheType>(op.getCache().getType())), rows(operandNumber(op, op.getRows())) {}
 
 Value CachePlace::slotOf(Value sequence) const {
   Value records = kernel.flat({Ref::sequences, rows}, e.i32());
@@ -87,8 +83,7 @@ struct GatherEmitter : CachePlace {
         if (bf16()) {
           // The even position is the lower half of a word.
           VectorType words = e.vec(e.i32());
-          auto shift =
-              e.constant(DenseElementsAttr::get(words, e.b.getI32IntegerAttr(16 * (i % 2))));
+          Value shift = e.filled(words, 16 * (i % 2));
           x = arith::TruncIOp::create(e.b, e.loc, e.vec(e.b.getI16Type()),
                                       arith::ShRUIOp::create(e.b, e.loc, x, shift));
         }

@@ -30,12 +30,7 @@ struct BlockReader {
   }
   Value integer(Value value, int64_t shift, int64_t mask) {
     Type type = value.getType();
-    auto constant = [&](int64_t number) -> Value {
-      Attribute attribute = e.b.getI32IntegerAttr(int32_t(number));
-      if (auto vector = dyn_cast<VectorType>(type))
-        attribute = DenseElementsAttr::get(vector, attribute);
-      return e.constant(cast<TypedAttr>(attribute));
-    };
+    auto constant = [&](int64_t number) { return e.filled(type, number); };
     if (shift > 0)
       value = arith::ShRUIOp::create(e.b, e.loc, value, constant(shift));
     if (shift < 0)

@@ -25,9 +25,7 @@ struct Floats {
   Value c(double value) {
     return e.constant(DenseElementsAttr::get(type, e.b.getFloatAttr(type.getElementType(), value)));
   }
-  Value integer(int64_t value) {
-    return e.constant(DenseElementsAttr::get(like(e.i32()), e.b.getI32IntegerAttr(int32_t(value))));
-  }
+  Value integer(int64_t value) { return e.filled(like(e.i32()), value); }
   Value add(Value a, Value b) { return arith::AddFOp::create(e.b, e.loc, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(e.b, e.loc, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(e.b, e.loc, a, b); }

@@ -11,8 +11,7 @@ using namespace mlir;
 namespace heddle::codegen {
 
 Value Int8Dot::splat(int64_t value, unsigned bits, int64_t width) {
-  VectorType type = e.vec(e.b.getIntegerType(bits), width);
-  return e.constant(DenseElementsAttr::get(type, e.b.getIntegerAttr(type.getElementType(), value)));
+  return e.filled(e.vec(e.b.getIntegerType(bits), width), value);
 }
 
 /// By name, so that the large headers of the llvm dialect stay out.

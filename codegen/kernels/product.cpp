@@ -15,11 +15,7 @@ using Factors = SmallVector<Value, 2>;
 
 /// The halves of pairs of bf16 as f32: the even one shifted up, the odd one masked.
 Factors halves(Emit &e, Value pairs) {
-  Type type = pairs.getType();
-  auto constant = [&](int64_t value) -> Value {
-    auto vector = cast<VectorType>(type);
-    return e.constant(DenseElementsAttr::get(vector, e.b.getI32IntegerAttr(int32_t(value))));
-  };
+  auto constant = [&](int64_t value) { return e.filled(pairs.getType(), value); };
   VectorType floats = e.vec(e.f32());
   Value even = arith::ShLIOp::create(e.b, e.loc, pairs, constant(16));
   Value odd = arith::AndIOp::create(e.b, e.loc, pairs, constant(int32_t(0xffff0000u)));

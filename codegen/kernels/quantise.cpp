@@ -42,10 +42,7 @@ public:
   }
 
 private:
-  Value integers(int64_t value) {
-    return e.constant(
-        DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(int32_t(value))));
-  }
+  Value integers(int64_t value) { return e.filled(e.vec(e.i32()), value); }
   Value reduce(vector::CombiningKind kind, Value vector) {
     return vector::ReductionOp::create(e.b, e.loc, kind, vector);
   }

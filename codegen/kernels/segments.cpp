@@ -13,9 +13,7 @@ namespace heddle::codegen {
 SegmentKeys emitFindSegment(Emit &e, Value segments, Value base, Value low, Value high,
                             Value wanted) {
   VectorType numbers = e.vec(e.i32());
-  auto splat = [&](int32_t value) -> Value {
-    return e.constant(DenseElementsAttr::get(numbers, e.b.getI32IntegerAttr(value)));
-  };
+  auto splat = [&](int32_t value) { return e.filled(numbers, value); };
   SmallVector<int32_t> steps(lanes);
   for (int64_t i = 0; i < lanes; ++i)
     steps[i] = int32_t(i);
