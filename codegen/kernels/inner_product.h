@@ -73,8 +73,9 @@ struct RegisterTile {
 
   /// Notes it on `op` for the plan, with what else the kernel is told.
   void write(mlir::Operation *op, llvm::ArrayRef<mlir::NamedAttribute> others = {}) const;
-  /// Reads it from the plan of `op`; emits an error where there is none that can be.
-  static mlir::FailureOr<RegisterTile> read(mlir::Operation *op);
+  /// Reads it from the plan of an operation whose products include these; emits an error where
+  /// there is none that can be, or where the input is not as weights in blocks take it.
+  static mlir::FailureOr<RegisterTile> read(const Products &products);
 };
 
 /// The one that is fast for `products`.

@@ -31,11 +31,9 @@ public:
         e(kernel.emit) {}
 
   LogicalResult run() {
-    FailureOr<RegisterTile> planned = RegisterTile::read(products.op);
+    FailureOr<RegisterTile> planned = RegisterTile::read(products);
     if (failed(planned))
       return failure();
-    if (products.blocks() && products.blocks().rowsFor() != products.input().getElementType())
-      return products.op->emitOpError("needs its input in ") << products.blocks().rowsFor();
     registers = *planned;
     bindBuffers();
 

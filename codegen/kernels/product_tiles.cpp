@@ -25,26 +25,21 @@ static RegisterTile chooseDecodeTile(const Products &products, const Target &tar
   return {rows, rows / products.weights};
 }
 
+static RegisterTile choosePrefillTile(const Products &products, const Target &target) {
+  // Weights in blocks have sums in f32 and, of the block at hand, in integers.
+  if (products.blocks())
+    return target.avx512 ? RegisterTile{quantisedRows, 2 / products.weights} : RegisterTile{2, 1};
+  // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
+  if (target.avx512)
+    return {6, 4 / products.weights};
+  return {6 / products.weights, 1};
+}
+
 RegisterTile chooseTile(const Products &products, const PlanContext &context) {
-  int64_t rows, panels;
-  if (context.phase == Phase::decode) {
-    RegisterTile tile = chooseDecodeTile(products, context.target);
-    rows = tile.rows;
-    panels = tile.panels;
-  } else {
-    // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
-    rows = 6;
-    panels = context.target.avx512 ? 4 / products.weights : 1;
-    if (!context.target.avx512 && products.weights == 2)
-      rows = 3;
-    if (products.blocks()) {
-      // Sums in f32 and, of the block at hand, in integers.
-      panels = context.target.avx512 ? 2 / products.weights : 1;
-      rows = context.target.avx512 ? quantisedRows : 2;
-    }
-  }
-  panels = std::max<int64_t>(1, std::min(panels, products.panels()));
-  return {rows, panels};
+  RegisterTile tile = context.phase == Phase::decode ? chooseDecodeTile(products, context.target)
+                                                     : choosePrefillTile(products, context.target);
+  tile.panels = std::max<int64_t>(1, std::min(tile.panels, products.panels()));
+  return tile;
 }
 
 void RegisterTile::write(Operation *op, ArrayRef<NamedAttribute> others) const {
@@ -55,7 +50,8 @@ void RegisterTile::write(Operation *op, ArrayRef<NamedAttribute> others) const {
   op->setAttr(kernelAttrName, builder.getDictionaryAttr(plan));
 }
 
-FailureOr<RegisterTile> RegisterTile::read(Operation *op) {
+FailureOr<RegisterTile> RegisterTile::read(const Products &products) {
+  Operation *op = products.op;
   auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
   auto rows = plan ? plan.getAs<IntegerAttr>("rows") : IntegerAttr();
   auto panels = plan ? plan.getAs<IntegerAttr>("panels") : IntegerAttr();
@@ -65,6 +61,9 @@ FailureOr<RegisterTile> RegisterTile::read(Operation *op) {
   if (!fits(rows) || !fits(panels) || rows.getInt() * panels.getInt() > mostInRegisters)
     return op->emitOpError("needs a plan of rows and panels whose product is 1 to ")
            << mostInRegisters;
+  if (ir::BlocksType blocks = products.blocks();
+      blocks && blocks.rowsFor() != products.input().getElementType())
+    return op->emitOpError("needs its input in ") << blocks.rowsFor();
   return RegisterTile{rows.getInt(), panels.getInt()};
 }
 

@@ -66,7 +66,7 @@ public:
       sumsAt = std::max(sumsAt, sums[i]->scratchBytes(registers.panels));
     }
     if (op.getTable())
-      table = kernel.operand(operandOf(op.getTable()));
+      table = kernel.operand(operandNumber(op, op.getTable()));
     query = kernel.result(0);
     tileRows = decode ? rowCount : constantSize(productRows);
     Size shape[] = {tileRows, constantSize(columns)};
@@ -93,10 +93,6 @@ public:
   }
 
 private:
-  unsigned operandOf(Value operand) {
-    return std::distance(op->operand_begin(), llvm::find(op->getOperands(), operand));
-  }
-
   /// Whether the tiles of all parts are products of one shape, and none is cut short.
   bool tilesAreAlike() {
     return op.getBiases().empty() && llvm::all_of(all, [&](const Part &part) {
@@ -191,7 +187,7 @@ private:
     auto put = [&](Value mask) {
       Value sum = vector;
       if (!op.getBiases().empty()) {
-        Value bias = kernel.operand(operandOf(op.getBiases()[index]));
+        Value bias = kernel.operand(operandNumber(op, op.getBiases()[index]));
         sum = arith::AddFOp::create(e.b, e.loc, sum,
                                     loadFloats(e, bias, {e.mul(e.add(panel, j), lanes)}, mask));
       }
@@ -294,12 +290,9 @@ struct ProjectHeadsKernel : KernelOpInterface::ExternalModel<ProjectHeadsKernel,
 
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto project = cast<ProjectHeadsOp>(op);
-    FailureOr<RegisterTile> registers = RegisterTile::read(op);
+    FailureOr<RegisterTile> registers = RegisterTile::read(partOf(project, 0).products);
     if (failed(registers))
       return failure();
-    if (BlocksType blocks = partOf(project, 0).products.blocks();
-        blocks && blocks.rowsFor() != project.getInput().getType().getElementType())
-      return op->emitOpError("needs its input in ") << blocks.rowsFor();
     ProjectHeadsEmitter(project, *registers, lowering).run();
     return lowerGathers(project, lowering);
   }
