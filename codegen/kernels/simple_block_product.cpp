@@ -11,48 +11,61 @@ namespace {
 
 using runtime::quadBytes;
 
-class Q8Product : public BlockProduct {
+/// Blocks of 32 with one scale, which stands first.
+class ScaledBlocks : public BlockProduct {
 public:
-  using BlockProduct::BlockProduct;
+  ScaledBlocks(const Products &products, KernelBuilder &kernel, int64_t panelBlock)
+      : BlockProduct(products, kernel), panelBlock(panelBlock) {}
 
 private:
+  /// The integer sums of the block at hand.
+  virtual Sums integers() = 0;
+
   Sums tile() override {
-    using namespace runtime::q8_0Panel;
-    return overBlocks(length, bytes, [&](Value, ValueRange carried) {
-      prefetchAhead(e.index(0), bytes);
-      auto ofBlock =
-          ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
-      Sums sums = startFrom(e.index(layout.sum));
-      for (int64_t quad = 0; quad < 8; ++quad)
-        multiplyQuad(sums, quadsAt(e.index(quads + quad * quadBytes)), e.index(quad));
-      return scaled(carried, sums, ofBlock);
+    return overBlocks(layout.length, panelBlock, [&](Value, ValueRange carried) {
+      prefetchAhead(e.index(0), panelBlock);
+      auto scales = ofColumns([&](Bytes &from, Value at) { return from.halves(at); });
+      return scaled(carried, integers(), scales);
     });
+  }
+
+  int64_t panelBlock;
+};
+static_assert(runtime::q8_0Panel::scales == 0 && runtime::q4_0Panel::scales == 0);
+
+class Q8Product : public ScaledBlocks {
+public:
+  Q8Product(const Products &products, KernelBuilder &kernel)
+      : ScaledBlocks(products, kernel, runtime::q8_0Panel::bytes) {}
+
+private:
+  Sums integers() override {
+    Sums sums = startFrom(e.index(layout.sum));
+    for (int64_t quad = 0; quad < 8; ++quad)
+      multiplyQuad(sums, quadsAt(e.index(runtime::q8_0Panel::quads + quad * quadBytes)),
+                   e.index(quad));
+    return sums;
   }
 };
 
-class Q4Product : public BlockProduct {
+class Q4Product : public ScaledBlocks {
 public:
-  using BlockProduct::BlockProduct;
+  Q4Product(const Products &products, KernelBuilder &kernel)
+      : ScaledBlocks(products, kernel, runtime::q4_0Panel::bytes) {}
 
 private:
-  Sums tile() override {
-    using namespace runtime::q4_0Panel;
-    return overBlocks(length, bytes, [&](Value, ValueRange carried) {
-      prefetchAhead(e.index(0), bytes);
-      auto ofBlock =
-          ofColumns([&](Bytes &from, Value at) { return from.halves(e.add(at, scales)); });
-      // -8 times the row's sum, of -128 times.
-      Value four = e.constant(DenseElementsAttr::get(e.vec(e.i32()), e.b.getI32IntegerAttr(4)));
-      Sums sums = llvm::map_to_vector(startFrom(e.index(layout.sum)), [&](Value sum) -> Value {
-        return arith::ShRSIOp::create(e.b, e.loc, sum, four);
-      });
-      for (int64_t quad = 0; quad < 4; ++quad) {
-        auto packed = quadsAt(e.index(quads + quad * quadBytes));
-        multiplyQuad(sums, bits(packed, 0, 15), e.index(quad));
-        multiplyQuad(sums, bits(packed, 4, 15), e.index(quad + 4));
-      }
-      return scaled(carried, sums, ofBlock);
+  Sums integers() override {
+    // -8 times the row's sum, of -128 times.
+    Value four = e.filled(e.vec(e.i32()), 4);
+    Sums sums = llvm::map_to_vector(startFrom(e.index(layout.sum)), [&](Value sum) -> Value {
+      return arith::ShRSIOp::create(e.b, e.loc, sum, four);
     });
+    for (int64_t quad = 0; quad < 4; ++quad) {
+      auto packed = quadsAt(e.index(runtime::q4_0Panel::quads + quad * quadBytes));
+      multiplyQuad(sums, bits(packed, 0, 15), e.index(quad));
+      multiplyQuad(sums, bits(packed, 4, 15), e.index(quad + 4));
+    }
+    return sums;
   }
 };
 
