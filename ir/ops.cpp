@@ -38,6 +38,12 @@ static bool meet(int64_t a, int64_t b) {
   return a == b || ShapedType::isDynamic(a) || ShapedType::isDynamic(b);
 }
 
+Type roundingFor(TypedValue<RankedTensorType> weight) {
+  Type element = weight.getType().getElementType();
+  auto blocks = dyn_cast<BlocksType>(element);
+  return blocks ? Type(blocks.rowsFor()) : element;
+}
+
 //===-- Weights and constants
 //-------------------------------------------------------------------===//
 
@@ -259,10 +265,6 @@ LogicalResult ProjectHeadsOp::verify() {
       failed(verifyProjection(*this, getValueWeight(), heads, cache.getValueWidth())))
     return failure();
   // The input is rounded once.
-  auto roundingFor = [](TypedValue<RankedTensorType> weight) -> Type {
-    auto blocks = dyn_cast<BlocksType>(weight.getType().getElementType());
-    return blocks ? Type(blocks.rowsFor()) : weight.getType().getElementType();
-  };
   if (roundingFor(getKeyWeight()) != roundingFor(getQueryWeight()) ||
       roundingFor(getValueWeight()) != roundingFor(getQueryWeight()))
     return emitOpError("needs weights that take one rounding of their input, found ")

@@ -59,4 +59,8 @@ mlir::LogicalResult checkConstant(std::optional<mlir::Location> location, mlir::
 /// A tensor type as users read it: "[?, 64] f32".
 std::string describe(mlir::Type type);
 
+/// The element type that a product's input is rounded to for such a weight: that of the weight
+/// itself, or for blocks the blocks of activations that they take.
+mlir::Type roundingFor(mlir::TypedValue<mlir::RankedTensorType> weight);
+
 } // namespace heddle::ir

@@ -110,13 +110,6 @@ Value queriesFor(Value keys) {
   return {};
 }
 
-/// Which rounding of its input a weight takes.
-Type roundingOf(Value weight) {
-  Type element = cast<RankedTensorType>(weight.getType()).getElementType();
-  auto blocks = dyn_cast<ir::BlocksType>(element);
-  return blocks ? Type(blocks.rowsFor()) : element;
-}
-
 struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
   void runOnOperation() override {
     for (Block &block : getOperation().getBody())
@@ -160,7 +153,7 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
         miss.remedy = "give the others a bias of zeros";
         return false;
       }
-      if (roundingOf(other.product.getRhs()) != roundingOf(query.product.getRhs()) ||
+      if (ir::roundingFor(other.product.getRhs()) != ir::roundingFor(query.product.getRhs()) ||
           other.product.getTransposeRhs() != query.product.getTransposeRhs()) {
         miss.reason = "the weight of the " + names[0].str() + " is " +
                       ir::describe(query.product.getRhs().getType()) + ", that of the " +
