@@ -104,9 +104,7 @@ void addModel(Inspection &result, const OpenOptions &options) {
   for (const TensorInfo &tensor : checkpoint->tensors) {
     std::string &use = uses[tensor.published];
     use += (use.empty() ? "" : "; ") + useOf(tensor);
-    int64_t count = 1;
-    for (int64_t size : tensor.shape)
-      count *= size;
+    const int64_t count = elementCount(tensor.shape);
     result.parameters += count;
     if (isUnpacked(tensor))
       result.unpackedBytes += count * 4;

@@ -23,13 +23,6 @@ constexpr int64_t chunkValues = int64_t{1} << 20;
 
 const Storage &storageOf(uint32_t number) { return *findGgmlStorage(number); }
 
-int64_t countOf(const std::vector<int64_t> &shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape)
-    count *= size;
-  return count;
-}
-
 /// The type that `source` is to have, if it can.
 const Storage *wanted(const GgufSource &source, const FileType &type, const ModelConfig &config) {
   const bool isOutput = source.parameter == "output" ||
@@ -56,7 +49,7 @@ float largestOf(const Storage *type) {
 
 /// The largest magnitude of `source`; infinite or NaN if a value is.
 float largestValue(const GgufSource &source, runtime::ThreadPool &pool) {
-  const int64_t count = countOf(source.header.shape);
+  const int64_t count = elementCount(source.header.shape);
   std::vector<float> largest(static_cast<size_t>(pool.workers()));
   pool.run((count + chunkValues - 1) / chunkValues, runtime::Schedule::dynamic,
            [&](int64_t begin, int64_t end, int worker) {
@@ -226,7 +219,7 @@ Status Quantizer::write(const WriteFn &write, const QuantizeProgressFn &progress
         return written;
     } else {
       const int64_t width = source.header.shape.empty() ? 1 : source.header.shape.back();
-      const int64_t rows = countOf(source.header.shape) / width;
+      const int64_t rows = elementCount(source.header.shape) / width;
       const int64_t together = std::clamp<int64_t>(chunkValues / width, 1, rows);
       std::vector<std::byte> bytes(static_cast<size_t>(size / rows * together));
       for (int64_t row = 0; row < rows; row += together) {

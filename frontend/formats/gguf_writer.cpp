@@ -86,10 +86,7 @@ void GgufKeys::append(const GgufKeys &others) {
 }
 
 uint64_t GgufTensorHeader::bytes() const {
-  uint64_t blocks = 1;
-  for (const int64_t size : shape)
-    blocks *= uint64_t(size);
-  return blocks / uint64_t(type->blockElements) * uint64_t(type->blockBytes);
+  return uint64_t(elementCount(shape) / type->blockElements * type->blockBytes);
 }
 
 uint64_t ggufPadding(uint64_t offset, uint64_t alignment) {

@@ -114,6 +114,11 @@ private:
   void readGemma3();
   void readOlmo2();
   void readGranite();
+  struct GptSizes {
+    int64_t width, layers, heads, words, context;
+  };
+  /// Sizes, norms and activation, as GPT-2 and GPT-J name them.
+  void readGptSizes(const GptSizes &usual);
   void readGpt2();
   void readNeox();
   void readGptj();
@@ -328,18 +333,22 @@ void Families::readGranite() {
   model.logitScale = 1 / config.number("logits_scaling", 1, 0);
 }
 
-void Families::readGpt2() {
-  model.architecture = Architecture::gpt2;
-  model.mergedQkv = model.inOut = true;
-  model.width = config.integer("n_embd", 1, 768);
-  model.layers = config.integer("n_layer", 1, 12);
-  model.heads = model.kvHeads = config.integer("n_head", 1, 12);
+void Families::readGptSizes(const GptSizes &usual) {
+  model.width = config.integer("n_embd", 1, usual.width);
+  model.layers = config.integer("n_layer", 1, usual.layers);
+  model.heads = model.kvHeads = config.integer("n_head", 1, usual.heads);
   model.hidden = config.integer("n_inner", 1, 4 * model.width);
-  model.vocabulary = config.integer("vocab_size", 1, 50257);
-  model.context = config.integer("n_positions", 1, 1024);
+  model.vocabulary = config.integer("vocab_size", 1, usual.words);
+  model.context = config.integer("n_positions", 1, usual.context);
   model.normEpsilon = config.number("layer_norm_epsilon", 1e-5, 0);
   divideHeads("n_head");
   readActivation("activation_function", "gelu_new");
+}
+
+void Families::readGpt2() {
+  model.architecture = Architecture::gpt2;
+  model.mergedQkv = model.inOut = true;
+  readGptSizes({.width = 768, .layers = 12, .heads = 12, .words = 50257, .context = 1024});
   if (model.activation != Activation::geluTanh)
     config.fail("activation_function", "'gelu_new' or 'gelu_pytorch_tanh'");
   model.tiedEmbedding = config.boolean("tie_word_embeddings", true);
@@ -378,15 +387,7 @@ void Families::readNeox() {
 
 void Families::readGptj() {
   model.architecture = Architecture::neox;
-  model.width = config.integer("n_embd", 1, 4096);
-  model.layers = config.integer("n_layer", 1, 28);
-  model.heads = model.kvHeads = config.integer("n_head", 1, 16);
-  model.hidden = config.integer("n_inner", 1, 4 * model.width);
-  model.vocabulary = config.integer("vocab_size", 1, 50400);
-  model.context = config.integer("n_positions", 1, 2048);
-  model.normEpsilon = config.number("layer_norm_epsilon", 1e-5, 0);
-  divideHeads("n_head");
-  readActivation("activation_function", "gelu_new");
+  readGptSizes({.width = 4096, .layers = 28, .heads = 16, .words = 50400, .context = 2048});
   model.tiedEmbedding = config.boolean("tie_word_embeddings", false);
   model.residual = Residual::sharedNorm;
   model.mlpBias = model.logitBias = true;

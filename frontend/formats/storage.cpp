@@ -114,6 +114,13 @@ float narrowed(double value) { return static_cast<float>(value); }
 
 } // namespace
 
+int64_t elementCount(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape)
+    count *= size;
+  return count;
+}
+
 const Storage *findGgmlStorage(uint32_t number) {
   const auto *found = std::ranges::find(ggmlTypes, number, &Numbered::number);
   if (found == std::end(ggmlTypes))

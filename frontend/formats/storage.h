@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace heddle {
@@ -42,6 +43,9 @@ struct Storage {
 extern const Storage f32Storage, bf16Storage;
 /// llama2.c's signed bytes in groups, whose scales lie apart: see `groupedValues`.
 extern const Storage groupedStorage;
+
+/// Elements of a tensor of this shape.
+int64_t elementCount(std::span<const int64_t> shape);
 
 /// GGUF's type of that number, or null where it is none known here.
 const Storage *findGgmlStorage(uint32_t number);

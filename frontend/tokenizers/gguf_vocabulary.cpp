@@ -2,13 +2,12 @@
 
 #include "frontend/formats/json_reader.h"
 #include "frontend/formats/quote.h"
+#include "frontend/tokenizers/character_map.h"
 #include "frontend/tokenizers/gguf_tokenizer.h"
 #include "frontend/tokenizers/pipeline_tokenizer.h"
 #include "runtime/mapped_file.h"
 
 #include <fmt/format.h>
-
-#include <filesystem>
 
 namespace heddle {
 
@@ -30,7 +29,7 @@ std::string spelledWithSigns(std::string_view text) {
   std::string result;
   for (const char c : text)
     if (c == ' ')
-      result += "\u2581"; // SentencePiece's sign for a space
+      result += spaceSign;
     else
       result += c;
   return result;
@@ -194,25 +193,21 @@ Status describeTokenizer(const std::string &path, int64_t words, GgufKeys &keys)
     return opened.error();
   // There is no other class.
   const auto &tokenizer = static_cast<const PipelineTokenizer &>(**opened);
-  std::error_code ignored;
-  std::string file = path;
-  if (std::filesystem::is_directory(path, ignored)) {
-    file = (std::filesystem::path(path) / "tokenizer.json").string();
-    if (!std::filesystem::exists(file, ignored))
-      file = (std::filesystem::path(path) / "tokenizer.model").string();
-  }
+  const auto file = tokenizerFile(path);
+  if (!file)
+    return file.error();
   GgufKeys described;
-  if (file.ends_with(".json")) {
-    const auto json = readJsonFile(file);
+  if (file->ends_with(".json")) {
+    const auto json = readJsonFile(*file);
     if (!json)
       return json.error();
-    if (Status status = describeMerges(tokenizer, *json, file, words, described); !status)
+    if (Status status = describeMerges(tokenizer, *json, *file, words, described); !status)
       return status;
   } else {
     describeScores(tokenizer, words, described);
   }
   describeMarks(tokenizer, described);
-  if (Status status = tryOut(tokenizer, described, file, words); !status)
+  if (Status status = tryOut(tokenizer, described, *file, words); !status)
     return status;
   keys.append(described);
   return {};

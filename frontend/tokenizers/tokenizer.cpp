@@ -66,8 +66,7 @@ static std::string_view asText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
-/// The file that holds the tokenizer: in a folder, tokenizer.json or else tokenizer.model.
-static Result<std::string> tokenizerFile(const std::string &path) {
+Result<std::string> tokenizerFile(const std::string &path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (!fs::is_directory(path, ignored))

@@ -76,6 +76,10 @@ protected:
 /// In place of a number of words: whatever the tokenizer has.
 inline constexpr int64_t anyVocabulary = -1;
 
+/// The file that holds the tokenizer at `path`: in a folder, tokenizer.json or else
+/// tokenizer.model. Error (data): the folder holds neither.
+Result<std::string> tokenizerFile(const std::string &path);
+
 /// Opens the tokenizer at `path`, telling its format by content, for a model of `vocabularySize`
 /// words. Errors (data): missing, of another kind, damaged, of more words than the model (llama2.c:
 /// of another number of words).
