@@ -105,6 +105,7 @@ int inspect(const Invocation &invocation) {
   parser.app()
       .add_option("MODEL", path, "a checkpoint, or any other file that may be one")
       ->required();
+  parser.reads(path);
   parser.addAllowUnknown(options);
   parser.addJson(json);
   if (auto code = parser.parse())

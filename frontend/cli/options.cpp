@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -100,6 +101,8 @@ void Parser::addModel() {
       .add_option("--weights", loading.weights,
                   "a checkpoint to take the weights from; made up from a seed without one")
       ->type_name("FILE");
+  reads(model);
+  reads(loading.weights);
   addAllowUnknown(loading.opening);
 }
 
@@ -115,6 +118,37 @@ void Parser::addAllowUnknown(OpenOptions &opening) {
 void Parser::addJson(std::string &file) {
   parser.add_option("--json", file, "write the result as JSON to this file; - prints it")
       ->type_name("FILE");
+  writes(file, "--json: ", " is a file of the model; the summary needs its own");
+}
+
+/// Whether writing to `path` changes what `read`, a file or folder, holds.
+static bool isPartOf(const std::filesystem::path &path, const std::filesystem::path &read) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(path, read, ignored) ||
+         (std::filesystem::exists(path, ignored) && std::filesystem::is_directory(read, ignored) &&
+          std::filesystem::equivalent(std::filesystem::absolute(path, ignored).parent_path(), read,
+                                      ignored));
+}
+
+/// Whether both name one file, which need not be there yet.
+static bool isSameFile(const std::filesystem::path &a, const std::filesystem::path &b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored) ||
+         std::filesystem::absolute(a, ignored).lexically_normal() ==
+             std::filesystem::absolute(b, ignored).lexically_normal();
+}
+
+Status Parser::checkWritten() const {
+  for (auto one = written.begin(); one != written.end(); ++one) {
+    const std::string &path = *one->path;
+    if (path.empty() || path == "-")
+      continue;
+    if (std::ranges::any_of(read, [&](const std::string *from) { return isPartOf(path, *from); }) ||
+        std::any_of(written.begin(), one,
+                    [&](const Written &other) { return isSameFile(path, *other.path); }))
+      return usageError(one->before + path + one->after);
+  }
+  return {};
 }
 
 std::optional<int> Parser::parse() {
@@ -130,6 +164,8 @@ std::optional<int> Parser::parse() {
     note(fmt::format("{} (see {} --help)", error.what(), invocation.argv[0]));
     return exitUsage;
   }
+  if (Status apart = checkWritten(); !apart)
+    return fail(apart.error());
   return std::nullopt;
 }
 

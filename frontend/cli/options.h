@@ -66,6 +66,14 @@ public:
   /// Adds `--json`.
   void addJson(std::string &file);
 
+  /// Says that the model is read from what `path` names when all is parsed, a file or a folder.
+  void reads(const std::string &path) { read.push_back(&path); }
+  /// Says that the verb writes the file that `path` names when all is parsed. `parse` fails where
+  /// that is part of the model, or written already: with the path between `before` and `after`.
+  void writes(const std::string &path, std::string before, std::string after) {
+    written.push_back({&path, std::move(before), std::move(after)});
+  }
+
   /// Parses; the exit code where that was all there is to do.
   std::optional<int> parse();
 
@@ -74,8 +82,16 @@ public:
   Result<LoadedModel> load(int64_t context = 0) const;
 
 private:
+  struct Written {
+    const std::string *path;
+    std::string before, after;
+  };
+  Status checkWritten() const;
+
   const Invocation &invocation;
   CLI::App parser;
+  std::vector<const std::string *> read;
+  std::vector<Written> written;
   std::string model;
   LoadOptions loading;
 };

@@ -8,7 +8,6 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
-#include <filesystem>
 #include <map>
 
 namespace heddle::command {
@@ -63,33 +62,6 @@ std::vector<std::string> typeNames() {
   return names;
 }
 
-/// Whether two paths name one file, which need not be there yet.
-bool isSameFile(const std::filesystem::path &a, const std::filesystem::path &b) {
-  std::error_code ignored;
-  return std::filesystem::equivalent(a, b, ignored) ||
-         std::filesystem::absolute(a, ignored).lexically_normal() ==
-             std::filesystem::absolute(b, ignored).lexically_normal();
-}
-
-/// Errors: writing `out` or `json` would overwrite what is read, or each other.
-Status checkTargets(const std::string &in, const std::string &out, const std::string &tokenizer,
-                    const std::string &json) {
-  std::error_code ignored;
-  const bool inFolder = std::filesystem::is_directory(in, ignored);
-  auto isRead = [&](const std::string &path) {
-    return isSameFile(path, in) || (!tokenizer.empty() && isSameFile(path, tokenizer)) ||
-           (inFolder && std::filesystem::exists(path, ignored) &&
-            isSameFile(std::filesystem::absolute(path, ignored).parent_path(), in));
-  };
-  if (isRead(out))
-    return usageError(out + " is part of what is read; OUT needs a file of its own");
-  if (json.empty() || json == "-")
-    return {};
-  if (isRead(json) || isSameFile(json, out))
-    return usageError("--json: " + json + " is a file of the model; the summary needs its own");
-  return {};
-}
-
 } // namespace
 
 int quantize(const Invocation &invocation) {
@@ -109,13 +81,13 @@ int quantize(const Invocation &invocation) {
                "fail where a tensor cannot have the type, instead of giving it another");
   app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
       ->type_name("FILE");
+  parser.reads(in);
+  parser.reads(options.tokenizer);
+  parser.writes(out, "", " is part of what is read; OUT needs a file of its own");
   parser.addAllowUnknown(options.opening);
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;
-
-  if (Status apart = checkTargets(in, out, options.tokenizer, json); !apart)
-    return fail(apart.error());
 
   options.type = findFileType(type);
   options.fallback = !noFallback;

@@ -53,6 +53,7 @@ int score(const Invocation &invocation) {
                    "positions of a window; a longer text is scored window by window");
   app.add_option("--tokenizer", tokenizerPath, "the tokenizer; found beside the checkpoint")
       ->type_name("FILE");
+  parser.reads(tokenizerPath);
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;

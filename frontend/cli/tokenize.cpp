@@ -43,6 +43,8 @@ int tokenize(const Invocation &invocation) {
   other->type_name("FILE");
   if (invocation.graph)
     other->required();
+  parser.reads(model);
+  parser.reads(tokenizerPath);
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;
