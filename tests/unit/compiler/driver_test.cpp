@@ -6,15 +6,12 @@
 #include "frontend/models/llama.h"
 #include "frontend/oracle.h"
 #include "frontend/weights.h"
+#include "tests/unit/compiler/reproducer_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <optional>
 #include <thread>
-#include <unistd.h>
 
 using namespace heddle;
 using testing::HasSubstr;
@@ -88,32 +85,8 @@ TEST(Driver, aModelIsInspectedWithoutItsWeights) {
   EXPECT_FALSE(inspect(small(), {.fuse = "everything"}));
 }
 
-/// A folder of its own for the reproducers of failed passes, while it lives.
-class ReproducerFolder {
-public:
-  ReproducerFolder()
-      : path(testing::TempDir() + "/heddle_reproducers_" + std::to_string(getpid())) {
-    if (const char *value = std::getenv("TMPDIR"))
-      before = value;
-    std::filesystem::create_directories(path);
-    setenv("TMPDIR", path.c_str(), 1);
-  }
-  ~ReproducerFolder() {
-    if (before)
-      setenv("TMPDIR", before->c_str(), 1);
-    else
-      unsetenv("TMPDIR");
-    std::filesystem::remove_all(path);
-  }
-  int64_t files() const { return std::distance(std::filesystem::directory_iterator(path), {}); }
-
-private:
-  std::filesystem::path path;
-  std::optional<std::string> before;
-};
-
 TEST(Driver, aStageThatFailsIsOurFaultUnlessSomebodyEditedTheText) {
-  ReproducerFolder folder;
+  test::ReproducerFolder folder;
   // Lowering a plan that lacks a decision fails. Ours never lacks one.
   auto lowered = [](const ModelSource &source) {
     auto driver = detail::Driver::create(source, {});

@@ -10,6 +10,7 @@
 #include "frontend/heddle.h"
 #include "frontend/models/llama.h"
 #include "frontend/models/transformer2017.h"
+#include "tests/unit/compiler/reproducer_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +19,6 @@
 #include <fstream>
 #include <random>
 #include <regex>
-#include <unistd.h>
 
 namespace heddle {
 namespace {
@@ -252,20 +252,13 @@ void giveIds(Session &session, const Model &model) {
 /// leave.
 class EditedText : public testing::TestWithParam<Level> {
 protected:
-  static void SetUpTestSuite() {
-    folder = testing::TempDir() + "/heddle_edits_" + std::to_string(getpid());
-    std::filesystem::create_directories(folder);
-    setenv("TMPDIR", folder.c_str(), 1);
-  }
-  static void TearDownTestSuite() {
-    unsetenv("TMPDIR");
-    std::filesystem::remove_all(folder);
-  }
+  static void SetUpTestSuite() { folder.emplace(); }
+  static void TearDownTestSuite() { folder.reset(); }
 
   /// The logits of a prompt of many tokens beside one of few, and of a step.
   Result<std::vector<float>> run(const std::string &text) const {
     auto model = compile(ModelSource::fromText(text, "edited"),
-                         {.threads = 2, .cacheFolder = folder}, randomWeights(3));
+                         {.threads = 2, .cacheFolder = folder->path()}, randomWeights(3));
     if (!model)
       return model.error();
     auto session = model->session({.context = 48, .threads = 2, .slots = 2});
@@ -290,7 +283,7 @@ protected:
     return values;
   }
 
-  static inline std::string folder;
+  static inline std::optional<test::ReproducerFolder> folder;
 };
 
 int64_t setting(const char *name, int64_t otherwise) {
@@ -335,7 +328,7 @@ TEST_P(EditedText, OfAnyKindIsRefusedOrRuns) {
     EXPECT_FALSE(result.error().message.empty()) << "seed " << seed << "\n" << text;
   }
   // What the user did wrong leaves no reproducer.
-  for (const auto &entry : std::filesystem::directory_iterator(folder))
+  for (const auto &entry : std::filesystem::directory_iterator(folder->path()))
     EXPECT_NE(entry.path().extension(), ".mlir") << entry.path();
   // The point is lost where nearly everything is refused, or nothing.
   EXPECT_GT(ran, count / 10);

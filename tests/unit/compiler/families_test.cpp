@@ -1,5 +1,6 @@
 // Every family, from a folder that the test writes, against a definition written independently.
 #include "frontend/heddle.h"
+#include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +11,10 @@
 using namespace heddle;
 using namespace heddle::test::written;
 using test::addMatrix;
+using test::expectExactLogits;
 using test::inLayer;
 using test::jsonText;
+using test::nativeLogits;
 using test::PlainTensors;
 using test::safetensorsOf;
 using test::tied;
@@ -23,33 +26,7 @@ namespace json = llvm::json;
 
 namespace {
 
-std::vector<int32_t> someIds(size_t count) {
-  std::vector<int32_t> ids;
-  for (size_t i = 0; i < count; ++i)
-    ids.push_back(int32_t(i * 7 % words));
-  return ids;
-}
-
-/// Logits of the last token by native code: a prefill, a chunk and single tokens.
-std::vector<float> nativeLogits(const LoadedModel &loaded, std::span<const int32_t> ids,
-                                const std::vector<size_t> &pieces, int64_t context) {
-  auto model = compile(loaded.source, {}, loaded.weights);
-  EXPECT_TRUE(model) << model.error().message;
-  if (!model)
-    return {};
-  auto session = model->session({.context = context, .threads = 1});
-  EXPECT_TRUE(session) << session.error().message;
-  std::vector<float> last;
-  for (size_t piece : pieces) {
-    auto logits = session->prefill(ids.first(piece));
-    EXPECT_TRUE(logits) << logits.error().message;
-    if (!logits)
-      return {};
-    last.assign(logits->values.begin(), logits->values.end());
-    ids = ids.subspan(piece);
-  }
-  return last;
-}
+std::vector<int32_t> someIds(size_t count) { return test::someIds(count, words, 7); }
 
 class Families : public testing::TestWithParam<test::NamedModel> {};
 
@@ -60,14 +37,7 @@ TEST_P(Families, RunAsWrittenElsewhere) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::vector<int32_t> ids = someIds(21);
   const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
-  auto oracle = Oracle::create(loaded->source, loaded->weights);
-  ASSERT_TRUE(oracle) << oracle.error().message;
-  auto exact = oracle->prefill(ids);
-  ASSERT_TRUE(exact) << exact.error().message;
-  ASSERT_EQ(exact->size(), expected.size());
-  // Constants and sines are f32 in a graph: what is left is their rounding.
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_NEAR((*exact)[i], expected[i], 1e-5) << i;
+  expectExactLogits(*loaded, ids, expected);
   const std::vector<float> native = nativeLogits(*loaded, ids, {11, 8, 1, 1}, 64);
   EXPECT_LE(difference(native, expected).rms, 1e-5);
 }

@@ -1,6 +1,7 @@
 // The same models as GGUF files: other names, permuted rows, norms with their 1.
 #include "frontend/heddle.h"
 #include "tests/support/data.h"
+#include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
 #include "tests/unit/frontend/gguf_file.h"
 
@@ -101,27 +102,13 @@ GgufFile ggufOf(const WrittenModel &model, const std::string &name, bool isPermu
   return file;
 }
 
-std::vector<int32_t> someIds(size_t count) {
-  std::vector<int32_t> ids;
-  for (size_t i = 0; i < count; ++i)
-    ids.push_back(int32_t(i * 11 % words));
-  return ids;
-}
-
 /// The file is the model that `model` means.
 void expectMeaning(const GgufFile &file, const WrittenModel &model) {
   const test::TemporaryFolder folder;
   auto loaded = loadModel(folder.write("model.gguf", file.bytes()));
   ASSERT_TRUE(loaded) << loaded.error().message;
-  const std::vector<int32_t> ids = someIds(17);
-  auto oracle = Oracle::create(loaded->source, loaded->weights);
-  ASSERT_TRUE(oracle) << oracle.error().message;
-  auto found = oracle->prefill(ids);
-  ASSERT_TRUE(found) << found.error().message;
-  const test::Vector expected = plainLogits(model.meaning, model.tensors, ids);
-  ASSERT_EQ(found->size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_NEAR((*found)[i], expected[i], 1e-5) << i;
+  const std::vector<int32_t> ids = test::someIds(17, words, 11);
+  test::expectExactLogits(*loaded, ids, plainLogits(model.meaning, model.tensors, ids));
 }
 
 struct AsGguf {

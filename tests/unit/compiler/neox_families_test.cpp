@@ -1,8 +1,7 @@
 // GPT-NeoX, GPT-J and StarCoder2 from folders that the test writes, against a decoder in plain
 // loops and doubles, written from the transformers library.
-#include "frontend/heddle.h"
-#include "frontend/quantize.h"
 #include "runtime/bf16.h"
+#include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
 
 #include <gtest/gtest.h>
@@ -296,56 +295,23 @@ WrittenModel writtenStarcoder() {
   return model;
 }
 
-std::vector<int32_t> someIds() {
-  std::vector<int32_t> ids;
-  for (int32_t i = 0; i < 21; ++i)
-    ids.push_back(i * 7 % words);
-  return ids;
-}
+std::vector<int32_t> someIds() { return test::someIds(21, words, 7); }
 
 /// What the file or folder at `path` makes of some ids, by the interpreter and by native code.
 void expectLogits(const std::string &path, const Vector &expected) {
   auto loaded = loadModel(path);
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::vector<int32_t> ids = someIds();
-  auto oracle = Oracle::create(loaded->source, loaded->weights, ElementType::f32);
-  ASSERT_TRUE(oracle) << oracle.error().message;
-  auto exact = oracle->prefill(ids);
-  ASSERT_TRUE(exact) << exact.error().message;
-  ASSERT_EQ(exact->size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_NEAR((*exact)[i], expected[i], 1e-5) << i;
-  auto model = compile(loaded->source, {.dtype = ElementType::f32}, loaded->weights);
-  ASSERT_TRUE(model) << model.error().message;
-  auto session = model->session({.threads = 1});
-  ASSERT_TRUE(session) << session.error().message;
-  std::span<const int32_t> rest(ids);
-  std::vector<float> last;
-  for (size_t piece : {11, 8, 1, 1}) {
-    auto logits = session->prefill(rest.first(piece));
-    ASSERT_TRUE(logits) << logits.error().message;
-    last.assign(logits->values.begin(), logits->values.end());
-    rest = rest.subspan(piece);
-  }
-  EXPECT_LE(difference(last, expected).rms, 1e-5);
+  test::expectExactLogits(*loaded, ids, expected, ElementType::f32);
+  const std::vector<float> native =
+      test::nativeLogits(*loaded, ids, {11, 8, 1, 1}, 0, ElementType::f32);
+  EXPECT_LE(difference(native, expected).rms, 1e-5);
 }
 
-/// The model as a GGUF file.
+/// The model as a GGUF file: its path, or why there is none.
 std::string asGguf(const test::TemporaryFolder &folder, const std::string &path) {
-  auto quantizer = Quantizer::open(path, {.type = findFileType("bf16"),
-                                          .fallback = true,
-                                          .threads = 1,
-                                          .tokenizer = {},
-                                          .opening = {}});
-  if (!quantizer)
-    return quantizer.error().message;
-  std::string file;
-  Status status = quantizer->write([&](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    return Status();
-  });
-  EXPECT_TRUE(status);
-  return folder.write("written.gguf", file);
+  const auto file = test::quantisedBytes(path);
+  return file ? folder.write("written.gguf", *file) : file.error().message;
 }
 
 TEST(NeoxFamilies, GptNeoxRunsAsWrittenElsewhere) {

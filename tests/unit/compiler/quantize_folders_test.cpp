@@ -1,8 +1,7 @@
 // Models of other formats as GGUF files: the same model to whoever reads them.
-#include "frontend/heddle.h"
-#include "frontend/quantize.h"
 #include "runtime/bf16.h"
 #include "tests/support/data.h"
+#include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +16,7 @@ namespace json = llvm::json;
 
 namespace {
 
-std::vector<int32_t> someIds(size_t count) {
-  std::vector<int32_t> ids;
-  for (size_t i = 0; i < count; ++i)
-    ids.push_back(int32_t(i * 11 % words));
-  return ids;
-}
+std::vector<int32_t> someIds(size_t count) { return test::someIds(count, words, 11); }
 
 /// Values that bf16 holds, so that a file in bf16 loses nothing.
 WrittenModel rounded(WrittenModel model) {
@@ -36,18 +30,10 @@ WrittenModel rounded(WrittenModel model) {
 /// Writes the model at `path` as a GGUF file; the error where that is refused.
 std::string convert(const test::TemporaryFolder &folder, const std::string &path,
                     const char *type = "bf16") {
-  auto quantizer = Quantizer::open(
-      path,
-      {.type = findFileType(type), .fallback = true, .threads = 1, .tokenizer = {}, .opening = {}});
-  if (!quantizer)
-    return quantizer.error().message;
-  std::string file;
-  Status status = quantizer->write([&](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    return Status();
-  });
-  EXPECT_TRUE(status);
-  folder.write("written.gguf", file);
+  const auto file = test::quantisedBytes(path, type);
+  if (!file)
+    return file.error().message;
+  folder.write("written.gguf", *file);
   return "";
 }
 
@@ -58,14 +44,8 @@ void expectSameModel(const WrittenModel &model, int64_t context = 0) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::vector<int32_t> ids = someIds(17);
   // In f32: products of bf16 round what they multiply.
-  auto oracle = Oracle::create(loaded->source, loaded->weights, ElementType::f32);
-  ASSERT_TRUE(oracle) << oracle.error().message;
-  auto found = oracle->prefill(ids);
-  ASSERT_TRUE(found) << found.error().message;
-  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
-  ASSERT_EQ(found->size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_NEAR((*found)[i], expected[i], 1e-5) << i;
+  test::expectExactLogits(*loaded, ids, test::plainLogits(model.meaning, model.tensors, ids),
+                          ElementType::f32);
 }
 
 /// What GGUF cannot say of the models that are written for tests.

@@ -2,6 +2,7 @@
 #include "frontend/heddle.h"
 #include "frontend/quantize.h"
 #include "runtime/quantized/codec.h"
+#include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/stored_model.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@ using namespace heddle;
 using test::GgufFile;
 using test::PlainTensor;
 using test::StoredModel;
+using test::writtenBytes;
 
 namespace {
 
@@ -24,17 +26,6 @@ Result<Quantizer> open(const std::string &path, const char *type, bool fallback 
                                 .threads = 2,
                                 .tokenizer = {},
                                 .opening = {}});
-}
-
-/// The whole file that comes of it.
-std::string written(const Quantizer &quantizer) {
-  std::string file;
-  Status status = quantizer.write([&](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    return Status();
-  });
-  EXPECT_TRUE(status);
-  return file;
 }
 
 Gguf parsed(const std::string &file) {
@@ -56,7 +47,7 @@ TEST_P(FileTypes, HoldTheNumbersOfTheCodecs) {
   const std::string path = folder.write("in.gguf", model.stored.bytes());
   auto quantizer = open(path, GetParam(), false);
   ASSERT_TRUE(quantizer) << quantizer.error().message;
-  const std::string file = written(*quantizer);
+  const std::string file = writtenBytes(*quantizer);
   const Gguf gguf = parsed(file);
   EXPECT_EQ(**gguf.text("general.architecture"), "llama");
   EXPECT_EQ(**gguf.integer("general.quantization_version"), 2);
@@ -85,7 +76,7 @@ TEST_P(FileTypes, HoldTheNumbersOfTheCodecs) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   auto second = open(again, GetParam(), false);
   ASSERT_TRUE(second) << second.error().message;
-  EXPECT_EQ(written(*second), file);
+  EXPECT_EQ(writtenBytes(*second), file);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, FileTypes,
@@ -152,7 +143,7 @@ TEST(Quantizer, ExtremeValuesGiveNoNaN) {
       const test::TemporaryFolder folder;
       auto quantizer = open(tinyFile(folder, 256, 256, value), type);
       ASSERT_TRUE(quantizer) << quantizer.error().message;
-      const std::string file = written(*quantizer);
+      const std::string file = writtenBytes(*quantizer);
       for (const GgufTensor &tensor : parsed(file).tensors) {
         int64_t count = 1;
         for (const int64_t size : tensor.shape)
