@@ -106,6 +106,25 @@ static LogicalResult convertInParallel(ModuleOp module, unsigned threads) {
   return converted;
 }
 
+/// Translates one kernel, which leaves its module for one of its own.
+static Result<KernelModule> translate(LLVM::LLVMFuncOp function, const std::vector<bool> &noAlias,
+                                      const Target &target) {
+  OwningOpRef<ModuleOp> single = ModuleOp::create(function.getLoc());
+  function->moveBefore(single->getBody(), single->getBody()->end());
+  KernelModule kernel;
+  kernel.symbol = function.getSymName().str();
+  kernel.context = std::make_unique<llvm::LLVMContext>();
+  kernel.module = translateModuleToLLVMIR(*single, *kernel.context, kernel.symbol);
+  llvm::Function *inner = kernel.module ? kernel.module->getFunction(kernel.symbol) : nullptr;
+  if (!inner)
+    return internalError("kernel " + kernel.symbol + " could not be translated to llvm ir");
+  addEntry(*kernel.module, inner, noAlias);
+  for (llvm::Function &any : *kernel.module)
+    if (!any.isDeclaration() && target.avx512)
+      any.addFnAttr("prefer-vector-width", "512");
+  return kernel;
+}
+
 Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &target,
                                               unsigned threads) {
   MLIRContext *mlir = loops.getContext();
@@ -113,32 +132,28 @@ Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &targ
   registerLLVMDialectTranslation(*mlir);
   OwningOpRef<ModuleOp> module = ModuleOp::create(loops.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  std::vector<std::vector<bool>> noAlias;
+  // What kernels become is found by its name: a conversion may order functions as it likes.
+  std::vector<std::pair<std::string, std::vector<bool>>> noAlias;
   for (auto function : loops.getOps<func::FuncOp>()) {
     if (failed(checkKernel(function)))
       return dataError("a function of level loops is no kernel");
     auto copy = cast<func::FuncOp>(builder.clone(*function));
-    noAlias.push_back(takeNoAlias(copy));
+    noAlias.emplace_back(copy.getSymName().str(), takeNoAlias(copy));
   }
   if (failed(convertInParallel(*module, threads)))
     return internalError("the kernels could not be converted to llvm");
 
+  SymbolTable converted(*module);
   std::vector<KernelModule> kernels;
-  for (auto function : llvm::make_early_inc_range(module->getOps<LLVM::LLVMFuncOp>())) {
-    OwningOpRef<ModuleOp> single = ModuleOp::create(loops.getLoc());
-    function->moveBefore(single->getBody(), single->getBody()->end());
-    KernelModule kernel;
-    kernel.symbol = function.getSymName().str();
-    kernel.context = std::make_unique<llvm::LLVMContext>();
-    kernel.module = translateModuleToLLVMIR(*single, *kernel.context, kernel.symbol);
-    llvm::Function *inner = kernel.module ? kernel.module->getFunction(kernel.symbol) : nullptr;
-    if (!inner || kernels.size() >= noAlias.size())
-      return internalError("kernel " + kernel.symbol + " could not be translated to llvm ir");
-    addEntry(*kernel.module, inner, noAlias[kernels.size()]);
-    for (llvm::Function &any : *kernel.module)
-      if (!any.isDeclaration() && target.avx512)
-        any.addFnAttr("prefer-vector-width", "512");
-    kernels.push_back(std::move(kernel));
+  for (const auto &[symbol, alone] : noAlias) {
+    auto function = converted.lookup<LLVM::LLVMFuncOp>(symbol);
+    if (!function || function.isExternal())
+      return internalError("nothing called " + symbol +
+                           " came of the kernel of this name when it was converted to llvm");
+    auto kernel = translate(function, alone, target);
+    if (!kernel)
+      return kernel.error();
+    kernels.push_back(std::move(*kernel));
   }
   return kernels;
 }
