@@ -7,9 +7,10 @@ using namespace mlir;
 
 namespace heddle::codegen {
 
-/// The largest panels that decode reads four at a time: what is so shallow stays in the caches of a
-/// small model.
-constexpr int64_t sideBySideBytes = 16 * 1024;
+/// The largest weight whose panels decode reads four at a time, so that sums do not wait for each
+/// other: what is so small stays in the caches. From memory one panel after another is read at the
+/// memory's pace, four streams at half of it.
+constexpr int64_t sideBySideBytes = 256 * 1024;
 /// Rows of a tile of a product with weights in blocks, against two panels.
 constexpr int64_t quantisedRows = 6;
 
@@ -19,7 +20,7 @@ constexpr int64_t mostInRegisters = 64;
 /// In decode. Sums that do not fit the registers cost less than reading the weight twice.
 static RegisterTile chooseDecodeTile(const Products &products, const Target &target) {
   int64_t rows = target.avx512 ? 8 : 2;
-  if (products.panelBytes() > sideBySideBytes)
+  if (products.panelBytes() * products.panels() > sideBySideBytes)
     return {rows, 1};
   rows = std::min<int64_t>(rows, 4);
   return {rows, rows / products.weights};

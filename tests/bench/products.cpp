@@ -271,6 +271,7 @@ int main(int argc, char **argv) {
         add({Form::alone, type, rows, 32000, 2048, threads});
         add({Form::gated, type, rows, 16384, 2048, threads});
       }
+      add({Form::alone, type, 1, 32000, 768, threads});
     }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
