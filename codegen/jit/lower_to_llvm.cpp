@@ -135,8 +135,6 @@ Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &targ
   // What kernels become is found by its name: a conversion may order functions as it likes.
   std::vector<std::pair<std::string, std::vector<bool>>> noAlias;
   for (auto function : loops.getOps<func::FuncOp>()) {
-    if (failed(checkKernel(function)))
-      return dataError("a function of level loops is no kernel");
     auto copy = cast<func::FuncOp>(builder.clone(*function));
     noAlias.emplace_back(copy.getSymName().str(), takeNoAlias(copy));
   }

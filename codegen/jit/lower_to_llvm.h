@@ -20,7 +20,8 @@ struct KernelModule {
   std::unique_ptr<llvm::Module> module;
 };
 
-/// Translates every function of `loops` (a module of level loops; not changed). Each kernel becomes
+/// Translates every function of `loops` (a module of level loops, as checkLoops wants it; not
+/// changed). Each kernel becomes
 /// a function `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name. Up to
 /// `threads` threads take part; meanwhile nobody else may use the context, whose threads are off
 /// before and after.

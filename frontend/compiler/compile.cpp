@@ -41,13 +41,21 @@ ModelSource ModelSource::fromText(std::string text, std::string name) {
 }
 
 /// `result`, and where it is an error also what MLIR reported meanwhile. That is the user's error
-/// in text that was read at a level with our decisions in it, elsewhere ours.
+/// in text that was `read` at a level with our decisions in it, and elsewhere ours. Kernels that
+/// were read are the user's too, whatever is wrong with them.
 template <class T>
-static Result<T> withDetails(Result<T> result, const CollectErrors &errors, bool decided) {
-  if (result || errors.text().empty())
+static Result<T> withDetails(Result<T> result, const CollectErrors &errors, Level read) {
+  if (result)
     return result;
-  std::string message = result.error().message + ": " + errors.text();
-  return decided ? Error{result.error().kind, message} : internalError(message);
+  std::string message = result.error().message;
+  if (read == Level::loops)
+    message.erase(std::min(message.find(" (this is a bug"), message.size()));
+  if (!errors.text().empty())
+    message += ": " + errors.text();
+  if (read == Level::loops)
+    return dataError(message);
+  return read == Level::planned || errors.text().empty() ? Error{result.error().kind, message}
+                                                         : internalError(message);
 }
 
 //===-- Text ----------------------------------------------------------------------------------===//
@@ -57,14 +65,13 @@ Result<std::string> show(const ModelSource &source, Level level, Phase phase,
   auto driver = Driver::create(source, options);
   if (!driver)
     return driver.error();
-  bool decided = (*driver)->level() >= Level::planned;
-  Level last = std::min(level, Level::loops);
+  Level read = (*driver)->level(), last = std::min(level, Level::loops);
   if (Status status = (*driver)->lower(last, phase); !status)
     return status.error();
   CollectErrors errors((*driver)->module().getContext());
   if (level > last) {
     auto write = level == Level::llvm ? codegen::llvmText : codegen::assemblyText;
-    return withDetails(write((*driver)->module(), (*driver)->choices().target), errors, decided);
+    return withDetails(write((*driver)->module(), (*driver)->choices().target), errors, read);
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -94,7 +101,7 @@ private:
 /// A source on its way down, and what is known of it so far.
 struct Source {
   std::unique_ptr<Driver> prefill, decode; ///< the latter from `lowerBoth` on
-  bool decided = false;                    ///< read at level planned or loops
+  Level read = Level::graph;               ///< what level the text is at
   std::shared_ptr<ModelState> state = std::make_shared<ModelState>();
 };
 
@@ -104,7 +111,7 @@ Result<Source> open(const ModelSource &text, const CompileOptions &options) {
   if (!driver)
     return driver.error();
   source.prefill = std::move(*driver);
-  source.decided = source.prefill->level() >= Level::planned;
+  source.read = source.prefill->level();
   Signature signature;
   if (Status status = readSignature(source.prefill->module(), signature); !status)
     return status.error();
@@ -143,7 +150,7 @@ Result<codegen::CompiledModel> generate(Source &source, unsigned threads,
   CollectErrors errors(source.prefill->module().getContext());
   auto compiled = codegen::compileLoops(source.prefill->module(), source.decode->module(),
                                         source.prefill->choices().target, threads, cacheFolder);
-  return withDetails(std::move(compiled), errors, source.decided);
+  return withDetails(std::move(compiled), errors, source.read);
 }
 
 Result<runtime::BoundProgram> bind(runtime::Program program, runtime::WeightStore &weights,
@@ -200,7 +207,8 @@ Result<Model> outline(const ModelSource &source, const CompileOptions &options) 
     CollectErrors errors(driver.module().getContext());
     auto read = codegen::readProgram(*programs.begin());
     if (failed(read))
-      return opened->decided ? dataError(errors.text()) : internalError(errors.text());
+      return opened->read >= Level::planned ? dataError(errors.text())
+                                            : internalError(errors.text());
     for (runtime::Step &step : read->steps)
       step.kernel = [](void *const *, int64_t, int64_t, void *) {};
     static constexpr char weight = 0;

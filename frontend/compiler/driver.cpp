@@ -2,6 +2,7 @@
 #include "frontend/compiler/driver.h"
 
 #include "codegen/jit/machine.h"
+#include "codegen/kernel_code.h"
 #include "codegen/passes.h"
 #include "codegen/plan.h"
 #include "frontend/compiler/dialects.h"
@@ -153,12 +154,19 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
     }
   }
   if (driver->current >= Level::planned) {
-    auto isa = (*driver->main)->getAttrOfType<StringAttr>(codegen::isaAttrName);
-    auto target = codegen::selectTarget(isa ? isa.getValue() : llvm::StringRef("native"));
+    Attribute isa = (*driver->main)->getAttr(codegen::isaAttrName);
+    auto name = dyn_cast_or_null<StringAttr>(isa);
+    if (isa && !name) {
+      driver->main->emitError(codegen::isaAttrName) << " is " << isa << ", not the name of a set";
+      return dataError(errors.text());
+    }
+    auto target = codegen::selectTarget(name ? name.getValue() : llvm::StringRef("native"));
     if (!target)
       return dataError(source.name() +
                        ": is planned for another processor: " + target.error().message);
     driver->chosen.target = *target;
+    if (driver->current == Level::loops && failed(codegen::checkLoops(*driver->main, *target)))
+      return dataError(errors.text());
   } else if (options.dtype) {
     if (!weightElement(driver->context.get(), options.dtype->element))
       return usageError("dtype: weights are f32, bf16 or in a quantised format");
