@@ -1,5 +1,6 @@
 #include "frontend/formats/storage.h"
 
+#include "frontend/formats/f8.h"
 #include "runtime/f16.h"
 #include "runtime/weights.h"
 
@@ -20,6 +21,9 @@ namespace {
 
 constexpr Storage f64Storage = {"F64", 1, 8};
 constexpr Storage f16Storage = {"F16", 1, 2};
+constexpr Storage f8E4M3Storage = {"F8_E4M3", 1, 1};
+constexpr Storage f8E5M2Storage = {"F8_E5M2", 1, 1};
+constexpr Storage f8E8M0Storage = {"F8_E8M0", 1, 1};
 constexpr Storage i8Storage = {"I8", 1, 1};
 constexpr Storage i16Storage = {"I16", 1, 2};
 constexpr Storage i32Storage = {"I32", 1, 4};
@@ -68,12 +72,13 @@ constexpr Numbered ggmlTypes[] = {
 };
 
 constexpr Storage safetensorsOnly[] = {
-    {"BOOL", 1, 1}, {"U8", 1, 1},      {"U16", 1, 2},     {"U32", 1, 4},
-    {"U64", 1, 8},  {"F8_E4M3", 1, 1}, {"F8_E5M2", 1, 1}, {"F8_E8M0", 1, 1},
+    {"BOOL", 1, 1}, {"U8", 1, 1}, {"U16", 1, 2}, {"U32", 1, 4}, {"U64", 1, 8},
 };
 
-constexpr const Storage *sharedTypes[] = {&f64Storage, &f32Storage, &f16Storage, &bf16Storage,
-                                          &i8Storage,  &i16Storage, &i32Storage, &i64Storage};
+/// Of safetensors, some of them GGUF's too.
+constexpr const Storage *scalarTypes[] = {
+    &f64Storage,    &f32Storage, &f16Storage, &bf16Storage, &f8E4M3Storage, &f8E5M2Storage,
+    &f8E8M0Storage, &i8Storage,  &i16Storage, &i32Storage,  &i64Storage};
 
 template <class Stored, float (*toFloat)(Stored)>
 class Scalars final : public ElementSource {
@@ -136,7 +141,7 @@ std::optional<uint32_t> ggmlNumber(const Storage &storage) {
 }
 
 const Storage *findSafetensorsStorage(std::string_view name) {
-  for (const Storage *storage : sharedTypes)
+  for (const Storage *storage : scalarTypes)
     if (storage->name == name)
       return storage;
   const auto *found = std::ranges::find(safetensorsOnly, name, &Storage::name);
@@ -160,8 +165,9 @@ std::optional<ElementType> weightType(const Storage &storage) {
          {ElementType::q8_0, ElementType::q4_0, ElementType::q4_k, ElementType::q6_k})
       if (runtime::blockFormat(type) == format)
         return type;
-  if (format || &storage == &groupedStorage || &storage == &f32Storage || &storage == &f16Storage ||
-      &storage == &f64Storage)
+  const Storage *const held[] = {&groupedStorage, &f64Storage,    &f32Storage,   &f16Storage,
+                                 &f8E4M3Storage,  &f8E5M2Storage, &f8E8M0Storage};
+  if (format || std::ranges::find(held, &storage) != std::end(held))
     return ElementType::f32;
   return std::nullopt;
 }
@@ -177,6 +183,12 @@ std::shared_ptr<const ElementSource> elementsOf(const Storage &storage, const vo
     return std::make_shared<Scalars<double, narrowed>>(data);
   if (&storage == &f16Storage)
     return std::make_shared<Scalars<uint16_t, runtime::fromF16>>(data);
+  if (&storage == &f8E4M3Storage)
+    return std::make_shared<Scalars<uint8_t, fromF8E4M3>>(data);
+  if (&storage == &f8E5M2Storage)
+    return std::make_shared<Scalars<uint8_t, fromF8E5M2>>(data);
+  if (&storage == &f8E8M0Storage)
+    return std::make_shared<Scalars<uint8_t, fromF8E8M0>>(data);
   if (const runtime::BlockFormat *format = codecOf(storage))
     return runtime::blocksAt(*format, data, width);
   return runtime::elementsAt(&storage == &bf16Storage ? ElementType::bf16 : ElementType::f32, data);

@@ -235,16 +235,21 @@ std::string jsonText(json::Object object) {
   return text;
 }
 
-/// A safetensors file of these tensors in f32, at odd offsets.
-std::string safetensorsOf(const PlainTensors &tensors) {
+const FloatType storedF32 = {"F32", [](float value) {
+                               std::string bytes;
+                               put(bytes, value);
+                               return bytes;
+                             }};
+
+std::string safetensorsOf(const PlainTensors &tensors, const FloatType &type) {
   json::Object header;
   std::string data = "x";
   for (const auto &[name, tensor] : tensors) {
     const size_t begin = data.size();
     for (float value : tensor.values)
-      put(data, value);
+      data += type.bytes(value);
     header[name] =
-        json::Object{{"dtype", "F32"},
+        json::Object{{"dtype", type.name},
                      {"shape", json::Array(tensor.shape)},
                      {"data_offsets", json::Array{int64_t(begin), int64_t(data.size())}}};
   }
@@ -254,9 +259,10 @@ std::string safetensorsOf(const PlainTensors &tensors) {
   return bytes + text + data;
 }
 
-std::string writeFolder(const TemporaryFolder &folder, const WrittenModel &model) {
+std::string writeFolder(const TemporaryFolder &folder, const WrittenModel &model,
+                        const FloatType &type) {
   folder.write("config.json", jsonText(model.config));
-  folder.write("model.safetensors", safetensorsOf(model.tensors));
+  folder.write("model.safetensors", safetensorsOf(model.tensors, type));
   return folder.path("");
 }
 

@@ -44,9 +44,16 @@ struct NamedModel {
 std::vector<NamedModel> writtenModels();
 
 std::string jsonText(llvm::json::Object object);
-/// A safetensors file of these tensors in f32, at odd offsets.
-std::string safetensorsOf(const PlainTensors &tensors);
+/// How safetensors stores a number.
+struct FloatType {
+  const char *name; ///< as the file spells it
+  std::string (*bytes)(float value);
+};
+extern const FloatType storedF32;
+/// A safetensors file of these tensors, at odd offsets.
+std::string safetensorsOf(const PlainTensors &tensors, const FloatType &type = storedF32);
 /// Writes config.json and model.safetensors; the folder's path.
-std::string writeFolder(const TemporaryFolder &folder, const WrittenModel &model);
+std::string writeFolder(const TemporaryFolder &folder, const WrittenModel &model,
+                        const FloatType &type = storedF32);
 
 } // namespace heddle::test

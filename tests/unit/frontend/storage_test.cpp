@@ -35,11 +35,56 @@ TEST(Storage, ReadsScalarsAtAnyAddress) {
   EXPECT_EQ(weightType(f16), runtime::ElementType::f32);
   EXPECT_EQ(weightType(bf16Storage), runtime::ElementType::bf16);
   EXPECT_EQ(weightType(*findSafetensorsStorage("I32")), std::nullopt);
-  EXPECT_EQ(weightType(*findSafetensorsStorage("F8_E4M3")), std::nullopt);
+  EXPECT_EQ(weightType(*findSafetensorsStorage("U8")), std::nullopt);
   EXPECT_EQ(weightType(*findGgmlStorage(ggml::q4_0)), runtime::ElementType::q4_0);
   EXPECT_EQ(weightType(*findGgmlStorage(ggml::q6_K)), runtime::ElementType::q6_k);
   EXPECT_EQ(weightType(*findGgmlStorage(ggml::q5_K)), runtime::ElementType::f32);
   EXPECT_EQ(weightType(*findGgmlStorage(ggml::iq4_NL)), runtime::ElementType::f32);
+}
+
+/// What the formats' definitions say of the byte: fields, not bits of f32.
+double meaningOfF8(int byte, int mantissaBits, int bias) {
+  const int mantissa = byte & ((1 << mantissaBits) - 1), exponent = (byte & 0x7f) >> mantissaBits;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissaBits)
+                    : std::ldexp((1 << mantissaBits) + mantissa, exponent - bias - mantissaBits);
+  return byte & 0x80 ? -magnitude : magnitude;
+}
+
+TEST(Storage, ReadsEveryValueOfEightBits) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte)
+    bytes += char(byte);
+  const Storage &e4m3 = *findSafetensorsStorage("F8_E4M3"),
+                &e5m2 = *findSafetensorsStorage("F8_E5M2"),
+                &e8m0 = *findSafetensorsStorage("F8_E8M0");
+  for (const Storage *storage : {&e4m3, &e5m2, &e8m0})
+    EXPECT_EQ(weightType(*storage), runtime::ElementType::f32);
+  const std::vector<float> fours = read(e4m3, bytes, 256, 0, 256),
+                           fives = read(e5m2, bytes, 256, 0, 256),
+                           eights = read(e8m0, bytes, 256, 0, 256);
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool minus = byte & 0x80;
+    EXPECT_EQ(std::signbit(fours[byte]), minus) << byte;
+    EXPECT_EQ(std::signbit(fives[byte]), minus) << byte;
+    if ((byte & 0x7f) == 0x7f)
+      EXPECT_TRUE(std::isnan(fours[byte])) << byte;
+    else
+      EXPECT_EQ(fours[byte], meaningOfF8(byte, 3, 7)) << byte;
+    if ((byte & 0x7f) == 0x7c)
+      EXPECT_EQ(fives[byte], minus ? -INFINITY : INFINITY) << byte;
+    else if ((byte & 0x7f) > 0x7c)
+      EXPECT_TRUE(std::isnan(fives[byte])) << byte;
+    else
+      EXPECT_EQ(fives[byte], meaningOfF8(byte, 2, 15)) << byte;
+    if (byte == 0xff)
+      EXPECT_TRUE(std::isnan(eights[byte]));
+    else
+      EXPECT_EQ(eights[byte], std::ldexp(1.0, byte - 127)) << byte;
+  }
+  // The largest values of the specification, by hand.
+  EXPECT_EQ(fours[0x7e], 448);
+  EXPECT_EQ(fives[0x7b], 57344);
 }
 
 TEST(Storage, ReadsPiecesOfRowsOfBlocks) {
