@@ -80,16 +80,36 @@ std::string placeOf(Location location) {
   return text;
 }
 
+/// What MLIR says of a text, without the names that its own source has for things.
+static std::string inPlainWords(std::string text) {
+  llvm::StringRef rest(text);
+  // "expected ::heddle::ir::NormKind to be one of: rms, layer"
+  if (auto [before, after] = rest.split(" to be one of: "); before.starts_with("expected ::"))
+    return ("expected one of " + after).str();
+  // "failed to parse Heddle_Cache parameter 'layers' which is to be a `int64_t`"
+  if (rest.consume_front("failed to parse ") && rest.contains(" which is to be a "))
+    return "cannot read " + rest.split(" parameter ").second.split(" which is to be").first.str();
+  // "Dialect `foo' not found for custom op 'foo.bar'", "custom op 'foo.bar' is unknown (tried ...)"
+  if (auto [before, after] = rest.split("not found for custom op "); before.starts_with("Dialect "))
+    return after.trim().str() + " is no operation that heddle knows";
+  if (rest.consume_front("custom op ") && rest.contains(" is unknown"))
+    return rest.split(" is unknown").first.str() + " is no operation that heddle knows";
+  llvm::replace(text, '\n', ' ');
+  return text;
+}
+
 CollectErrors::CollectErrors(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
-        // What MLIR adds once a pass or the inference of types has failed says nothing more.
-        std::string added = diagnostic.str();
-        bool isSummary =
-            llvm::StringRef(added).starts_with("Failures have been detected") ||
-            (!errors.empty() && llvm::StringRef(added).ends_with("failed to infer returned types"));
-        if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !isSummary) {
+        std::string added = inPlainWords(diagnostic.str());
+        std::string place = placeOf(diagnostic.getLocation());
+        // What MLIR adds once a pass has failed says nothing more, and of errors about one line
+        // the first says what is wrong: the others follow from it.
+        bool follows = llvm::StringRef(added).starts_with("Failures have been detected") ||
+                       (!errors.empty() && place == lastPlace);
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error && !follows) {
           errors += errors.empty() ? "" : "\n";
-          errors += placeOf(diagnostic.getLocation()) + added;
+          errors += place + added;
+          lastPlace = place;
         }
         return success();
       }) {}

@@ -100,14 +100,15 @@ Result<std::string> textWithPlaces(const Graph &graph);
 /// "file:line: " of `location`; empty where it is unknown.
 std::string placeOf(mlir::Location location);
 
-/// Collects the errors that MLIR reports while it lives, one after the other.
+/// Collects the errors that MLIR reports while it lives, one a line: for a line of the text (or of
+/// the program that built it) the first.
 class CollectErrors {
 public:
   explicit CollectErrors(mlir::MLIRContext *context);
   const std::string &text() const { return errors; }
 
 private:
-  std::string errors;
+  std::string errors, lastPlace;
   mlir::ScopedDiagnosticHandler handler;
 };
 
