@@ -13,7 +13,9 @@ namespace heddle {
 struct FusionEvent {
   std::string fusion; ///< its name, "fuse-attention"
   bool fired = false;
-  std::string id;                  ///< of the operation it made, or of the one it left alone
+  std::string shape;    ///< what measurements of it are told apart by; empty where none are
+  std::string declined; ///< not fired because it does not pay: where, and what was measured
+  std::string id;       ///< of the operation it made, or of the one it left alone
   std::vector<std::string> from;   ///< fired: the operations it made it of
   std::string reason, remedy;      ///< not fired: what stopped it, and what could be done
   std::vector<std::string> places; ///< where they are in the user's source, "file:line"

@@ -42,6 +42,8 @@ private:
   std::string title;
 };
 
+class ChoiceTable;
+
 /// How far a compilation has come.
 struct Progress {
   std::string_view stage; ///< "compile", or the parameter being prepared
@@ -50,8 +52,8 @@ struct Progress {
 };
 
 struct CompileOptions {
-  /// Fusions to make: `all`, `none`, `NAME,...` or `all,-NAME,...`; none said: all. An error for
-  /// text that is fused already.
+  /// Fusions to make: `all`, `none`, `NAME,...` or `all,-NAME,...`; none said: all. Those that are
+  /// named are made whatever was measured. An error for text that is fused already.
   std::optional<std::string> fuse = std::nullopt;
   /// Type of the weights of products and of embedding tables; none said: as the graph says. The
   /// cache has it too, or is bf16 where weights are quantised. An error for text of level planned
@@ -60,6 +62,9 @@ struct CompileOptions {
   /// Instructions to use: `avx2`, `avx512`, `avx512_vnni`, `avx512_bf16`, or `native`, the best
   /// this processor has; none said: native. An error for text of level planned or loops.
   std::optional<std::string> isa = std::nullopt;
+  /// What measurement declines, except fusions that `fuse` names; null: the table that comes with
+  /// Heddle.
+  std::shared_ptr<const ChoiceTable> plan = nullptr;
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;
   std::function<void(const Progress &)> progress = {};

@@ -6,6 +6,7 @@
 // values, where everything it reads is known. Boolean masks are joined by `and`; queries, keys and
 // values without heads get one.
 #include "passes/attention_pattern.h"
+#include "passes/declined.h"
 #include "passes/passes.h"
 #include "passes/provenance.h"
 #include "passes/remarks.h"
@@ -95,7 +96,10 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
       for (ir::SoftmaxOp softmax : llvm::to_vector(block.getOps<ir::SoftmaxOp>())) {
         AttentionPattern pattern(softmax);
         if (succeeded(pattern.match())) {
-          remarkFired(getArgument(), Rewrite(pattern).run());
+          std::string shape = fusionShape({pattern.query, pattern.key, pattern.value});
+          if (isDeclined(getArgument(), pattern.output, shape))
+            continue;
+          remarkFired(getArgument(), Rewrite(pattern).run(), shape);
           ++fused;
         } else if (!pattern.why.empty()) {
           remarkMissed(getArgument(), softmax, pattern.why, pattern.remedy);

@@ -5,6 +5,7 @@
 // A producer whose result the root broadcasts would be computed once for each use: it is taken only
 // if it is cheap and reads a single tensor, so that the tree does not read more than before. Trees
 // of one operation stay as they are.
+#include "passes/declined.h"
 #include "passes/passes.h"
 #include "passes/provenance.h"
 #include "passes/remarks.h"
@@ -62,7 +63,8 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
                        ir::describe(code.result.getType()) +
                        ", so it is computed once and read, not computed for every element");
     SmallVector<Value> inputs = code.extras();
-    if (code.ops.size() < 2 || !cover(shape, inputs))
+    std::string key = fusionShape(code.result);
+    if (code.ops.size() < 2 || !cover(shape, inputs) || isDeclined(getArgument(), root, key))
       return root;
 
     SmallVector<Operation *> ops = code.sorted();
@@ -73,7 +75,7 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     code.result.replaceAllUsesWith(map.getResult());
     eraseUnused(ops);
     ++fused;
-    remarkFired(getArgument(), map);
+    remarkFired(getArgument(), map, key);
     return map;
   }
 };

@@ -3,6 +3,7 @@
 // For every matmul whose right side is a weight of two dimensions, product_epilogue.h finds what
 // follows: a run of elementwise operations that ends in one value and keeps the others to itself.
 // The linear takes the place of the last operation, where everything it reads is known.
+#include "passes/declined.h"
 #include "passes/passes.h"
 #include "passes/product_epilogue.h"
 #include "passes/provenance.h"
@@ -43,6 +44,10 @@ struct FuseEpilogue : impl::FuseEpilogueBase<FuseEpilogue> {
       return;
     }
 
+    std::string shape = fusionShape(matmul.getRhs());
+    if (isDeclined(getArgument(), code->result.getDefiningOp(), shape))
+      return;
+
     SmallVector<Operation *> ops{matmul};
     llvm::append_range(ops, code->sorted());
     OpBuilder builder(code->result.getDefiningOp());
@@ -54,7 +59,7 @@ struct FuseEpilogue : impl::FuseEpilogueBase<FuseEpilogue> {
     code->result.replaceAllUsesWith(linear.getResult());
     eraseUnused(ops);
     ++fused;
-    remarkFired(getArgument(), linear);
+    remarkFired(getArgument(), linear, shape);
   }
 };
 

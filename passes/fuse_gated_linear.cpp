@@ -4,6 +4,7 @@
 // for a run of elementwise operations that uses up both and ends in one value: the gate. The
 // product that goes through a function before they meet comes first, so that dumps read act(gate) *
 // up.
+#include "passes/declined.h"
 #include "passes/passes.h"
 #include "passes/product_epilogue.h"
 #include "passes/provenance.h"
@@ -54,7 +55,7 @@ struct FuseGatedLinear : impl::FuseGatedLinearBase<FuseGatedLinear> {
     }
   }
 
-  /// Fuses `first` with one of the later `matmuls`, and takes what is dealt with from them.
+  /// Finds one of the later `matmuls` to fuse `first` with, and takes what is dealt with from them.
   void fuseWithOne(ir::MatmulOp first, llvm::SmallSetVector<Operation *, 32> &matmuls) {
     matmuls.remove(first);
     for (Operation *op : matmuls) {
@@ -67,6 +68,7 @@ struct FuseGatedLinear : impl::FuseGatedLinearBase<FuseGatedLinear> {
     }
   }
 
+  /// Whether the two belong together; then they are fused, unless that does not pay.
   bool fuse(ir::MatmulOp first, ir::MatmulOp second) {
     ir::MatmulOp gate = first, up = second;
     if (goesThroughFunction(up) && !goesThroughFunction(gate))
@@ -87,6 +89,10 @@ struct FuseGatedLinear : impl::FuseGatedLinearBase<FuseGatedLinear> {
       return false;
     }
 
+    std::string shape = fusionShape({gate.getRhs(), up.getRhs()});
+    if (isDeclined(getArgument(), code->result.getDefiningOp(), shape))
+      return true;
+
     SmallVector<Operation *> ops{first, second};
     llvm::append_range(ops, code->sorted());
     OpBuilder builder(code->result.getDefiningOp());
@@ -98,7 +104,7 @@ struct FuseGatedLinear : impl::FuseGatedLinearBase<FuseGatedLinear> {
     code->result.replaceAllUsesWith(linear.getResult());
     eraseUnused(ops);
     ++fused;
-    remarkFired(getArgument(), linear);
+    remarkFired(getArgument(), linear, shape);
     return true;
   }
 };

@@ -5,6 +5,7 @@
 // a bias or without, keys turn or do not. The queries are what the keys are multiplied with, on the
 // other side of attention, fused or not; they must be made of the same input in the same way. The
 // project_heads takes the place of the append, where everything it reads is known.
+#include "passes/declined.h"
 #include "passes/passes.h"
 #include "passes/product_epilogue.h"
 #include "passes/provenance.h"
@@ -132,7 +133,10 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
     Projection *all[] = {&*query, &*keys, &*values};
     if (!areAlike(all, miss) || !mayMove(append, queries, all, miss))
       return false;
-    rewrite(append, queries, all);
+    std::string shape =
+        fusionShape({query->product.getRhs(), keys->product.getRhs(), values->product.getRhs()});
+    if (!isDeclined(getArgument(), append, shape))
+      remarkFired(getArgument(), rewrite(append, queries, all), shape);
     return true;
   }
 
@@ -200,7 +204,7 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
     return true;
   }
 
-  void rewrite(ir::CacheAppendOp append, Value queries, ArrayRef<Projection *> all) {
+  ir::ProjectHeadsOp rewrite(ir::CacheAppendOp append, Value queries, ArrayRef<Projection *> all) {
     SmallVector<Operation *> ops;
     SmallVector<Value> biases;
     for (Projection *each : all) {
@@ -224,7 +228,7 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
     append->replaceAllUsesWith(project->getResults().drop_front());
     eraseUnused(ops);
     ++fused;
-    remarkFired(getArgument(), project);
+    return project;
   }
 };
 

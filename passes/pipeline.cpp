@@ -69,14 +69,14 @@ FusionSet FusionSet::all() {
   return set;
 }
 
-FailureOr<FusionSet> FusionSet::parse(StringRef text, std::string &error) {
+FailureOr<FusionSet> FusionSet::parse(StringRef text, std::string &error, FusionSet *named) {
   auto known = [] {
     SmallVector<StringRef> names{"all", "none"};
     for (StringRef name : all().names())
       names.push_back(name);
     return llvm::join(names, ", ");
   };
-  FusionSet set;
+  FusionSet set, byName;
   bool first = true;
   for (StringRef item : llvm::split(text, ',')) {
     item = item.trim();
@@ -93,9 +93,12 @@ FailureOr<FusionSet> FusionSet::parse(StringRef text, std::string &error) {
       error += "; the names are " + known();
       return failure();
     } else {
-      set.bits = remove ? set.bits & ~bitOf(stage) : set.bits | bitOf(stage);
+      set = remove ? set.without(stage->name) : set.with(stage->name);
+      byName = remove ? byName.without(stage->name) : byName.with(stage->name);
     }
   }
+  if (named)
+    named->bits = byName.bits & set.bits;
   return set;
 }
 

@@ -42,8 +42,10 @@ public:
 
   /// Reads `all`, `none`, `NAME,...` or `all,-NAME,...`: names are added, and taken out with a `-`,
   /// from left to right; a list that begins with a `-` begins with all. On failure `error` says
-  /// what was found and which names there are.
-  static mlir::FailureOr<FusionSet> parse(llvm::StringRef text, std::string &error);
+  /// what was found and which names there are. `named`, if given, gets those that are in the result
+  /// by their own names and not by `all`.
+  static mlir::FailureOr<FusionSet> parse(llvm::StringRef text, std::string &error,
+                                          FusionSet *named = nullptr);
 
   /// `name` must be that of a fusion.
   bool has(llvm::StringRef name) const;

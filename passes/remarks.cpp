@@ -27,7 +27,7 @@ static remark::RemarkOpts optionsFor(StringRef pass, Operation *op) {
   return options;
 }
 
-void remarkFired(StringRef pass, Operation *op) {
+void remarkFired(StringRef pass, Operation *op, StringRef shape) {
   if (!op->getContext()->getRemarkEngine())
     return;
   auto remark = remark::passed(op->getLoc(), optionsFor(pass, op));
@@ -37,6 +37,16 @@ void remarkFired(StringRef pass, Operation *op) {
         llvm::map_range(from.getAsRange<StringAttr>(), [](StringAttr id) { return id.getValue(); });
     remark << remark::detail::Remark::Arg("From", llvm::join(ids, ", "));
   }
+  if (!shape.empty())
+    remark << remark::detail::Remark::Arg("Shape", shape);
+}
+
+void remarkDeclined(StringRef pass, Operation *op, StringRef shape, StringRef why) {
+  if (!op->getContext()->getRemarkEngine())
+    return;
+  remark::missed(op->getLoc(), optionsFor(pass, op))
+      << remark::detail::Remark::Arg("Id", idOf(op)) << remark::detail::Remark::Arg("Shape", shape)
+      << remark::detail::Remark::Arg("Declined", why);
 }
 
 void remarkMissed(StringRef pass, Operation *op, const Twine &reason, const Twine &remedy) {
@@ -84,6 +94,10 @@ public:
         entry.reason = argument.val;
       else if (argument.key == "Remedy")
         entry.remedy = argument.val;
+      else if (argument.key == "Shape")
+        entry.shape = argument.val;
+      else if (argument.key == "Declined")
+        entry.declined = argument.val;
       else if (argument.key == "From")
         for (StringRef id : llvm::split(StringRef(argument.val), ", "))
           entry.from.push_back(id.str());

@@ -16,6 +16,10 @@ struct FusionRemark {
   std::string pass;
   /// True where it fired, false where something stopped it.
   bool fired = false;
+  /// What measurements of it are told apart by; empty where none are.
+  std::string shape;
+  /// Not fired because it does not pay: what was measured.
+  std::string declined;
   /// The id of the operation it made, or of the one it could not fuse.
   std::string id;
   /// Fired: the ids of the operations fused, in their order.
@@ -44,8 +48,14 @@ private:
   std::vector<FusionRemark> collected;
 };
 
-/// Says that `pass` made `op`, whose ids tell from what.
-void remarkFired(llvm::StringRef pass, mlir::Operation *op);
+/// Says that `pass` made `op`, whose ids tell from what. `shape` is what measurements of it are
+/// told apart by.
+void remarkFired(llvm::StringRef pass, mlir::Operation *op, llvm::StringRef shape = "");
+
+/// Says that `pass` left `op` as it is, since fusing operations of this shape was measured not to
+/// pay.
+void remarkDeclined(llvm::StringRef pass, mlir::Operation *op, llvm::StringRef shape,
+                    llvm::StringRef why);
 
 /// Says that `pass` would have fused `op`, but for `reason`. Both texts are in lower case without a
 /// full stop and name operations by their ids.

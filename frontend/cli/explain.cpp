@@ -78,6 +78,10 @@ static std::string fusionText(const FusionStory &fusion, const Story &story) {
     if (story.costs->decode)
       text += savingText("decode", *story.costs->decode, *fusion.without->decode);
   }
+  if (!fusion.declined.empty())
+    text += "  declined by measurement, in calls\n";
+  for (const Sites &sites : fusion.declined)
+    text += sitesText(sites, sites.first.declined);
   if (!fusion.missed.empty())
     text += "  missed:\n";
   for (const Sites &sites : fusion.missed) {
@@ -137,7 +141,7 @@ static Json savedJson(const FusionStory &fusion, const Story &story) {
 }
 
 static Json fusionJson(const FusionStory &fusion, const Story &story) {
-  std::vector<Json> sites, misses;
+  std::vector<Json> sites, misses, unpaid;
   for (const Sites &one : fusion.fired)
     sites.push_back(Json::object({{"operation", one.operation},
                                   {"ids", stringsJson(one.ids)},
@@ -149,12 +153,19 @@ static Json fusionJson(const FusionStory &fusion, const Story &story) {
                                    {"reason", one.first.reason},
                                    {"remedy", one.first.remedy},
                                    {"places", stringsJson(one.first.places)}}));
+  for (const Sites &one : fusion.declined)
+    unpaid.push_back(Json::object({{"operation", one.operation},
+                                   {"ids", stringsJson(one.ids)},
+                                   {"shape", one.first.shape},
+                                   {"measured", one.first.declined},
+                                   {"places", stringsJson(one.first.places)}}));
   return Json::object({{"name", fusion.name},
                        {"summary", fusion.summary},
                        {"declined", fusion.on ? Json::null() : Json("--fuse")},
                        {"fired", fusion.count},
                        {"sites", Json::array(sites)},
                        {"saved", savedJson(fusion, story)},
+                       {"unpaid", Json::array(unpaid)},
                        {"missed", Json::array(misses)}});
 }
 

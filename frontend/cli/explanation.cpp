@@ -16,8 +16,9 @@ namespace heddle::command {
 
 /// All that is said of a site, so that equal ones can be told.
 static std::string keyOf(const FusionEvent &event, const std::optional<Layer> &layer) {
-  std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", event.id, fmt::join(event.from, ","),
-                                event.reason, event.remedy, fmt::join(event.places, ","));
+  std::string key =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", event.id, fmt::join(event.from, ","), event.declined,
+                  event.reason, event.remedy, fmt::join(event.places, ","));
   return layer ? ofAnyLayer(key, *layer) : key;
 }
 
@@ -48,13 +49,14 @@ static std::vector<Sites> groupLayers(const std::vector<const FusionEvent *> &ev
 
 static FusionStory storyOf(const CatalogEntry &fusion, const Explanation &explanation) {
   FusionStory story{.name = fusion.name, .summary = fusion.summary};
-  std::vector<const FusionEvent *> fired, missed;
+  std::vector<const FusionEvent *> fired, missed, declined;
   for (const FusionEvent &event : explanation.events)
     if (event.fusion == fusion.name)
-      (event.fired ? fired : missed).push_back(&event);
+      (event.fired ? fired : event.declined.empty() ? missed : declined).push_back(&event);
   story.count = static_cast<int64_t>(fired.size());
   story.fired = groupLayers(fired);
   story.missed = groupLayers(missed);
+  story.declined = groupLayers(declined);
   return story;
 }
 

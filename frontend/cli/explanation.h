@@ -25,6 +25,7 @@ struct FusionStory {
   bool on = true; ///< `--fuse` did not decline it
   int64_t count = 0;
   std::vector<Sites> fired = {}, missed = {};
+  std::vector<Sites> declined = {}; ///< by measurement
   /// The model without this fusion; none where it never fired or costs are not known.
   std::optional<ModelledCosts> without = std::nullopt;
 };

@@ -1,11 +1,15 @@
-// heddle machine: what this machine can do.
+// heddle machine: what this machine can do, and which fusions pay on it.
 #include "frontend/cli/json.h"
 #include "frontend/cli/machine_report.h"
 #include "frontend/cli/options.h"
+#include "frontend/cli/output_file.h"
 #include "frontend/cli/terminal.h"
+#include "frontend/cli/tune.h"
 #include "runtime/text.h"
 
 #include "fmt/format.h"
+
+#include <filesystem>
 
 namespace heddle::command {
 
@@ -30,13 +34,65 @@ static Json limitJson(const std::optional<CoreAndAll> &limit) {
   return Json::object({{"core", rateJson(limit->core)}, {"all", rateJson(limit->all)}});
 }
 
+/// Adds what is measured of the models to the table in the file `path`.
+static int tuneInto(const std::string &path, const std::vector<LoadedModel> &models,
+                    const CommonOptions &common) {
+  ChoiceTable table = common.choices ? *common.choices : ChoiceTable::builtin();
+  ProgressLine progress(!common.quiet);
+  for (const LoadedModel &model : models)
+    if (Status tuned = tune(model, common.compileOptions(), table, progress); !tuned)
+      return fail(tuned.error());
+  std::error_code ignored; // the file cannot be written then, which is said
+  if (path == usualChoices())
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  if (Status written = writeFile(path, table.text()); !written)
+    return fail(written.error());
+  Status printed = print(tableText(table) + "written to " + path + "\n");
+  return printed ? exitOk : fail(printed.error());
+}
+
+static int tuneModels(const Invocation &invocation, const CommonOptions &common,
+                      std::vector<std::string> names) {
+  std::string path = common.plan.value_or(usualChoices());
+  if (path.empty() || path == "default")
+    return fail(usageError("--tune: needs a file to write to, --plan FILE"));
+  if (names.empty() && !invocation.graph)
+    names = {"tiny", "gpt2-small", "llama-110m"};
+  std::vector<LoadedModel> models;
+  auto take = [&](Result<LoadedModel> model) -> Status {
+    if (!model)
+      return model.error();
+    models.push_back(std::move(*model));
+    return {};
+  };
+  for (const std::string &name : names)
+    if (Status taken = take(loadModel(name)); !taken)
+      return fail(taken.error());
+  if (names.empty())
+    if (Status taken = take(loadModel(*invocation.graph)); !taken)
+      return fail(taken.error());
+  return tuneInto(path, models, common);
+}
+
 int machine(const Invocation &invocation) {
   Parser parser(invocation, "Measures what this machine can do: arithmetic in f32, bf16 and int8, "
-                            "and reading memory, for one core and for all threads.");
+                            "and reading memory, for one core and for all threads; or, with "
+                            "--tune, which fusions pay on it.");
   std::string json;
-  parser.addJson(json);
+  std::vector<std::string> names;
+  bool tuning = false;
+  auto *tune = parser.app().add_flag("--tune", tuning,
+                                     "time every fusion at the shapes of these models, and keep "
+                                     "which do not pay, in the file of --plan");
+  parser.app()
+      .add_option("MODEL", names, "models to tune for: tiny, gpt2-small and llama-110m by default")
+      ->needs(tune);
+  parser.addJson(json)->excludes(tune);
+  parser.writesPlanIf(tuning);
   if (auto code = parser.parse())
     return *code;
+  if (tuning)
+    return tuneModels(invocation, parser.common, std::move(names));
   auto isa = isaOption(parser.common);
   if (!isa)
     return fail(isa.error());

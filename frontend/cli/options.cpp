@@ -35,8 +35,34 @@ static std::string usualCacheFolder() {
   return ours ? folder.string() : "";
 }
 
+std::string usualChoices() {
+  namespace fs = std::filesystem;
+  const char *config = std::getenv("XDG_CONFIG_HOME"), *home = std::getenv("HOME");
+  fs::path folder = config && *config ? fs::path(config) : fs::path();
+  if (folder.empty() && home && *home)
+    folder = fs::path(home) / ".config";
+  return folder.is_absolute() ? (folder / "heddle" / "choices.json").string() : "";
+}
+
+/// The table that `--plan` says; without it the usual file, if there is one and the result need not
+/// be the same everywhere. Null: the built-in one.
+static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOptions &common) {
+  std::string path = common.plan.value_or("");
+  if (!common.plan && !common.strict && std::filesystem::exists(usualChoices()))
+    path = usualChoices();
+  if (path.empty() || path == "default")
+    return std::shared_ptr<const ChoiceTable>();
+  auto text = readText(path);
+  if (!text)
+    return text.error();
+  auto table = ChoiceTable::read(*text, path);
+  if (!table)
+    return table.error();
+  return std::make_shared<const ChoiceTable>(std::move(*table));
+}
+
 CompileOptions CommonOptions::compileOptions() const {
-  CompileOptions options{.fuse = fuse, .isa = isa, .threads = threads};
+  CompileOptions options{.fuse = fuse, .isa = isa, .plan = choices, .threads = threads};
   if (!noCache)
     options.cacheFolder = cacheDir ? *cacheDir : usualCacheFolder();
   if (dtype)
@@ -76,6 +102,9 @@ Parser::Parser(const Invocation &invocation, const std::string &about)
   add("--isa", common.isa, "ISA",
       "instructions to use: avx2, avx512, avx512_vnni, avx512_bf16, native")
       ->check(CLI::IsMember({"avx2", "avx512", "avx512_vnni", "avx512_bf16", "native"}));
+  add("--plan", common.plan, "FILE",
+      "fusions measured not to pay: default, or a file of heddle machine --tune; its usual file by "
+      "default");
   addNumber("--threads", common.threads, 1, runtime::ThreadPool::maxThreads,
             "threads; the cores this process may use by default")
       ->group(group);
@@ -115,10 +144,10 @@ void Parser::addAllowUnknown(OpenOptions &opening) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void Parser::addJson(std::string &file) {
-  parser.add_option("--json", file, "write the result as JSON to this file; - prints it")
-      ->type_name("FILE");
+CLI::Option *Parser::addJson(std::string &file) {
   writes(file, "--json: ", " is a file of the model; the summary needs its own");
+  return parser.add_option("--json", file, "write the result as JSON to this file; - prints it")
+      ->type_name("FILE");
 }
 
 /// Whether writing to `path` changes what `read`, a file or folder, holds.
@@ -166,6 +195,12 @@ std::optional<int> Parser::parse() {
   }
   if (Status apart = checkWritten(); !apart)
     return fail(apart.error());
+  const bool isNew =
+      writesPlan && *writesPlan && common.plan && !std::filesystem::exists(*common.plan);
+  auto table = isNew ? std::shared_ptr<const ChoiceTable>() : chooseTable(common);
+  if (!table)
+    return fail(table.error());
+  common.choices = std::move(*table);
   return std::nullopt;
 }
 

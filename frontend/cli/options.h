@@ -1,6 +1,7 @@
 // The options that verbs share, and the parsing of a verb's command line by CLI11.
 #pragma once
 
+#include "frontend/choice_table.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/json.h"
 #include "frontend/load.h"
@@ -19,15 +20,23 @@ namespace heddle::command {
 
 /// What every verb accepts.
 struct CommonOptions {
-  std::optional<std::string> fuse, dtype, isa;
+  std::optional<std::string> fuse, dtype, isa, plan;
   int threads = 0; ///< 0: the cores this process may use
   bool strict = false;
   std::optional<std::string> cacheDir;
   bool noCache = false;
   bool quiet = false;
 
+  /// Read by `Parser::parse`; null: the built-in one.
+  std::shared_ptr<const ChoiceTable> choices;
+
   CompileOptions compileOptions() const;
 };
+
+/// The table that `heddle machine --tune` writes and all verbs read:
+/// `$XDG_CONFIG_HOME/heddle/choices.json` or `~/.config/heddle/choices.json`; empty where there is
+/// no home.
+std::string usualChoices();
 
 /// What is wrong with `text` as a number in [least, most]; empty where nothing is.
 template <class T>
@@ -64,7 +73,11 @@ public:
   void addAllowUnknown(OpenOptions &opening);
 
   /// Adds `--json`.
-  void addJson(std::string &file);
+  CLI::Option *addJson(std::string &file);
+
+  /// Says that, where `does` is true when all is parsed, the verb writes the file of `--plan`,
+  /// which therefore need not be there.
+  void writesPlanIf(const bool &does) { writesPlan = &does; }
 
   /// Says that the model is read from what `path` names when all is parsed, a file or a folder.
   void reads(const std::string &path) { read.push_back(&path); }
@@ -92,6 +105,7 @@ private:
   CLI::App parser;
   std::vector<const std::string *> read;
   std::vector<Written> written;
+  const bool *writesPlan = nullptr;
   std::string model;
   LoadOptions loading;
 };

@@ -136,7 +136,8 @@ Result<Source> open(const ModelSource &text, const CompileOptions &options) {
 /// Takes both programs to level loops.
 Status lowerBoth(Source &source) {
   Driver &prefill = *source.prefill;
-  if (prefill.level() < Level::fused)
+  // Both programs are fused alike, unless measurement tells few tokens from many.
+  if (prefill.level() < Level::fused && prefill.fusesAlike())
     if (Status status = prefill.lower(Level::fused, Phase::prefill); !status)
       return status;
   source.decode = prefill.clone();

@@ -1,4 +1,4 @@
-// Stages, options and errors of a compilation.
+// Stages and errors of a compilation.
 #include "frontend/compiler/driver.h"
 
 #include "codegen/jit/machine.h"
@@ -55,18 +55,7 @@ Level levelOf(ModuleOp module) {
   return fused ? Level::fused : Level::graph;
 }
 
-//===-- Options and errors --------------------------------------------------------------------===//
-
-Result<Choices> choose(const CompileOptions &options) {
-  std::string why;
-  auto fusions = passes::FusionSet::parse(options.fuse.value_or("all"), why);
-  if (failed(fusions))
-    return usageError("--fuse: " + why);
-  auto target = codegen::selectTarget(options.isa.value_or("native"));
-  if (!target)
-    return usageError("--isa: " + target.error().message);
-  return Choices{*fusions, *target};
-}
+//===-- Errors --------------------------------------------------------------------------------===//
 
 std::string placeOf(Location location) {
   std::string text;
@@ -196,6 +185,10 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
   return driver;
 }
 
+bool Driver::fusesAlike() const {
+  return chosen.declined(Phase::prefill).empty() && chosen.declined(Phase::decode).empty();
+}
+
 std::unique_ptr<Driver> Driver::clone() {
   std::unique_ptr<Driver> copy(new Driver(chosen));
   copy->context = context;
@@ -212,11 +205,17 @@ Status Driver::lower(Level level, Phase phase) {
   for (const LevelStage &stage : levelStages()) {
     if (stage.from < current || stage.to > level)
       continue;
+    auto forward = main->lookupSymbol<func::FuncOp>(ir::forwardName);
+    if (stage.from == Level::graph)
+      if (auto declined = chosen.declined(phase); !declined.empty())
+        passes::setDeclined(forward, declined);
     if (stage.from == Level::fused)
       codegen::setTarget(*main, chosen.target,
                          phase == Phase::decode ? codegen::Phase::decode : codegen::Phase::prefill);
     if (Status status = run(stage); !status)
       return status;
+    if (stage.to == Level::fused)
+      passes::keepEffective(forward);
     current = stage.to;
   }
   return {};

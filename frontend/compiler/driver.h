@@ -3,7 +3,9 @@
 #pragma once
 
 #include "codegen/compile.h"
+#include "frontend/choice_table.h"
 #include "frontend/model.h"
+#include "passes/declined.h"
 #include "passes/pipeline.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -16,10 +18,15 @@ namespace heddle::detail {
 /// What the options of a compilation come to.
 struct Choices {
   passes::FusionSet fusions;
+  passes::FusionSet forced; ///< those of them that were asked for by name
   codegen::Target target;
+  std::shared_ptr<const ChoiceTable> table; ///< null: the built-in one
+
+  /// What measurement declines in the program of `phase`.
+  std::vector<passes::Declined> declined(Phase phase) const;
 };
 
-/// Reads `fuse` and `isa`. Errors (usage): as for `show`.
+/// Reads `fuse`, `isa` and `plan`. Errors: as for `show`.
 Result<Choices> choose(const CompileOptions &options);
 
 /// A stage of the way down: the passes that lead from one level to the next.
@@ -48,6 +55,9 @@ public:
   /// The level the module is at.
   Level level() const { return current; }
   const Choices &choices() const { return chosen; }
+
+  /// Whether both programs are fused alike.
+  bool fusesAlike() const;
 
   /// Fuses by this choice from here on.
   void setFusions(passes::FusionSet fusions) { chosen.fusions = fusions; }

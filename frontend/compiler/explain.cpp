@@ -16,6 +16,26 @@ static std::vector<std::string> idsIn(ArrayAttr list) {
   return ids;
 }
 
+/// Fuses `driver`'s graph for `phase` and hears what is said.
+static Result<std::vector<passes::FusionRemark>> hear(detail::Driver &driver, Phase phase) {
+  passes::RemarkCollector collector(*driver.module().getContext());
+  if (Status status = driver.lower(Level::fused, phase); !status)
+    return status.error();
+  return collector.remarks();
+}
+
+static FusionEvent eventOf(const passes::FusionRemark &remark, llvm::StringRef where) {
+  return {.fusion = remark.pass,
+          .fired = remark.fired,
+          .shape = remark.shape,
+          .declined = remark.declined.empty() ? "" : (where + remark.declined).str(),
+          .id = remark.id,
+          .from = remark.from,
+          .reason = remark.reason,
+          .remedy = remark.remedy,
+          .places = remark.places};
+}
+
 Result<Explanation> explain(const ModelSource &source, const CompileOptions &options) {
   auto driver = detail::Driver::create(source, options);
   if (!driver)
@@ -27,12 +47,22 @@ Result<Explanation> explain(const ModelSource &source, const CompileOptions &opt
   Explanation explanation;
   for (llvm::StringRef name : (*driver)->choices().fusions.names())
     explanation.fusions.push_back(name.str());
-  passes::RemarkCollector collector(*(*driver)->module().getContext());
-  if (Status status = (*driver)->lower(Level::fused, Phase::prefill); !status)
-    return status.error();
-  for (const passes::FusionRemark &remark : collector.remarks())
-    explanation.events.push_back({remark.pass, remark.fired, remark.id, remark.from, remark.reason,
-                                  remark.remedy, remark.places});
+  const std::string bound = std::to_string(ChoiceTable::bound());
+  if (!(*driver)->fusesAlike()) {
+    // What decoding does as prefill does is told once.
+    std::unique_ptr<detail::Driver> decode = (*driver)->clone();
+    auto remarks = hear(*decode, Phase::decode);
+    if (!remarks)
+      return remarks.error();
+    for (const passes::FusionRemark &remark : *remarks)
+      if (!remark.declined.empty())
+        explanation.events.push_back(eventOf(remark, "of up to " + bound + " tokens: "));
+  }
+  auto remarks = hear(**driver, Phase::prefill);
+  if (!remarks)
+    return remarks.error();
+  for (const passes::FusionRemark &remark : *remarks)
+    explanation.events.push_back(eventOf(remark, "of more than " + bound + " tokens: "));
   (*driver)->module().walk([&](Operation *op) {
     auto id = op->getAttrOfType<StringAttr>(ir::idAttrName);
     if (!id)

@@ -30,6 +30,8 @@ config.environment["PATH"] = os.pathsep.join(
 kept = os.path.join(config.test_exec_root, "cache")
 shutil.rmtree(kept, ignore_errors=True)
 config.environment["XDG_CACHE_HOME"] = kept
+# Nor are choices measured on this machine.
+config.environment["XDG_CONFIG_HOME"] = os.path.join(config.test_exec_root, "config")
 tool = os.path.join(config.heddle_tools, "heddle-tool")
 config.substitutions += [
     (r"%\{python\}", sys.executable),

@@ -1,0 +1,180 @@
+// The table of choices as text and back.
+#include "frontend/choice_table.h"
+
+#include "frontend/formats/json_reader.h"
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace heddle {
+
+//===-- The table
+//-----------------------------------------------------------------------------------===//
+
+static auto keyOf(const Choice &choice) {
+  return std::tie(choice.isa, choice.fusion, choice.shape);
+}
+
+void ChoiceTable::set(Choice choice) {
+  auto place = std::ranges::lower_bound(all, keyOf(choice), {}, keyOf);
+  if (place != all.end() && keyOf(*place) == keyOf(choice))
+    *place = std::move(choice);
+  else
+    all.insert(place, std::move(choice));
+}
+
+static std::string timeText(double microseconds) {
+  return microseconds < 1000 ? fmt::format("{:.3g} us", microseconds)
+                             : fmt::format("{:.3g} ms", microseconds / 1000);
+}
+
+std::string whyUnfused(const Choice &choice, bool few) {
+  const Choice::Sample *clearest = nullptr;
+  auto ratio = [](const Choice::Sample &sample) { return sample.fused / sample.unfused; };
+  for (const Choice::Sample &sample : choice.measured)
+    if ((sample.tokens <= ChoiceTable::bound()) == few &&
+        (!clearest || ratio(sample) > ratio(*clearest)))
+      clearest = &sample;
+  if (!clearest)
+    return "the table says so";
+  return fmt::format("{} token{} take{} {} fused, {} unfused", clearest->tokens,
+                     clearest->tokens == 1 ? "" : "s", clearest->tokens == 1 ? "s" : "",
+                     timeText(clearest->fused), timeText(clearest->unfused));
+}
+
+//===-- Writing
+//-------------------------------------------------------------------------------------===//
+
+static std::string textOf(const Choice &choice) {
+  auto quoted = [](const std::string &text) { return JsonValue(text).dump(); };
+  auto arm = [](bool fused) { return fused ? "\"fused\"" : "\"unfused\""; };
+  std::vector<std::string> samples;
+  for (const Choice::Sample &sample : choice.measured)
+    samples.push_back(
+        fmt::format("{{\"tokens\": {}, \"fused_us\": {:.3f}, \"unfused_us\": {:.3f}}}",
+                    sample.tokens, sample.fused, sample.unfused));
+  return fmt::format("    {{\"isa\": {}, \"fusion\": {}, \"shape\": {},\n"
+                     "     \"few\": {}, \"many\": {}, \"measured\": [\n"
+                     "       {}]}}",
+                     quoted(choice.isa), quoted(choice.fusion), quoted(choice.shape),
+                     arm(choice.fewFused), arm(choice.manyFused), fmt::join(samples, ",\n       "));
+}
+
+std::string ChoiceTable::text() const {
+  std::vector<std::string> entries;
+  for (const Choice &choice : all)
+    entries.push_back(textOf(choice));
+  return fmt::format("{{\n  \"bound\": {},\n  \"choices\": [\n{}\n  ]\n}}\n", bound(),
+                     fmt::join(entries, ",\n"));
+}
+
+//===-- Reading
+//-------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Takes a table apart; the first thing that is wrong stays in `wrong`.
+class Reader {
+public:
+  std::string wrong;
+
+  Choice choice(const JsonValue &entry, size_t index) {
+    place = fmt::format("choices[{}]", index);
+    Choice choice;
+    if (!isObject(entry))
+      return choice;
+    for (const auto &[key, value] : entry.items()) {
+      std::string *text = key == "isa"      ? &choice.isa
+                          : key == "fusion" ? &choice.fusion
+                          : key == "shape"  ? &choice.shape
+                                            : nullptr;
+      if (text)
+        *text = string(key, value);
+      else if (key == "few")
+        choice.fewFused = arm(key, value);
+      else if (key == "many")
+        choice.manyFused = arm(key, value);
+      else if (key == "measured")
+        choice.measured = samples(value);
+      else
+        note(key, "is unknown");
+    }
+    if (choice.isa.empty() || choice.fusion.empty() || choice.shape.empty())
+      note("", "needs isa, fusion and shape");
+    return choice;
+  }
+
+private:
+  void note(std::string_view key, std::string_view what) {
+    if (wrong.empty())
+      wrong = fmt::format("{}{}{}: {}", place, key.empty() ? "" : ".", key, what);
+  }
+  bool isObject(const JsonValue &value) {
+    if (!value.is_object())
+      note("", "needs an object");
+    return value.is_object();
+  }
+  std::string string(const std::string &key, const JsonValue &value) {
+    if (value.is_string())
+      return value.get<std::string>();
+    note(key, "needs a text");
+    return "";
+  }
+  bool arm(const std::string &key, const JsonValue &value) {
+    std::string name = string(key, value);
+    if (name != "fused" && name != "unfused")
+      note(key, "is fused or unfused");
+    return name != "unfused";
+  }
+  std::vector<Choice::Sample> samples(const JsonValue &list) {
+    std::vector<Choice::Sample> samples;
+    if (!list.is_array())
+      note("measured", "needs a list");
+    else
+      for (const JsonValue &sample : list)
+        if (isObject(sample))
+          samples.push_back({.tokens = static_cast<int64_t>(number(sample, "tokens")),
+                             .fused = number(sample, "fused_us"),
+                             .unfused = number(sample, "unfused_us")});
+    return samples;
+  }
+  double number(const JsonValue &sample, const char *key) {
+    auto member = sample.find(key);
+    double value = member != sample.end() && member->is_number() ? member->get<double>() : 0;
+    if (!(value > 0 && value < 1e15))
+      note(std::string("measured.") + key, "needs a positive number");
+    return value > 0 && value < 1e15 ? value : 1;
+  }
+
+  std::string place;
+};
+
+} // namespace
+
+Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &name) {
+  auto json = parseJson(text, name);
+  if (!json)
+    return json.error();
+  auto refuse = [&](const std::string &what) {
+    return dataError(
+        fmt::format("{}: {}; `heddle machine --tune` writes such a table", name, what));
+  };
+  if (!json->is_object() || !json->contains("bound") || !json->contains("choices") ||
+      !(*json)["choices"].is_array())
+    return refuse("is no table of choices: it needs bound and choices");
+  if ((*json)["bound"] != bound())
+    return refuse(
+        fmt::format("was measured for calls of up to {} tokens, where this heddle's bound "
+                    "is {}",
+                    (*json)["bound"].dump(), bound()));
+  ChoiceTable table;
+  Reader reader;
+  for (size_t i = 0; i < (*json)["choices"].size(); ++i)
+    table.set(reader.choice((*json)["choices"][i], i));
+  return reader.wrong.empty() ? Result<ChoiceTable>(std::move(table)) : refuse(reader.wrong);
+}
+
+} // namespace heddle

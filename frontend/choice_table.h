@@ -1,0 +1,62 @@
+// What was measured of the fusions, and which of them therefore are not made: a table, kept as a
+// file that people can read.
+#pragma once
+
+#include "runtime/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+/// One fusion of operations of one shape, on one instruction set. A model has two programs, and so
+/// the choice has two arms: for calls of few tokens, as in decoding, and for calls of many.
+struct Choice {
+  /// Times of all operations of the shape in a model's layers, in a call of so many tokens.
+  struct Sample {
+    int64_t tokens = 0;
+    double fused = 0, unfused = 0; ///< microseconds
+  };
+
+  std::string isa;    ///< "avx512_bf16"
+  std::string fusion; ///< "fuse-gated-linear"
+  std::string shape;  ///< the types of the tensors that matter, "2048x768xf32 2048x768xf32"
+  bool fewFused = true, manyFused = true;
+  std::vector<Sample> measured;
+};
+
+/// Never keyed by the number of threads. Read once, and not changed while models are compiled by
+/// it.
+class ChoiceTable {
+public:
+  /// The tokens of a call that are few: what the program for decoding takes.
+  static int64_t bound();
+
+  /// The table that comes with Heddle.
+  static const ChoiceTable &builtin();
+
+  /// Reads what `text` returns. Errors (data), which begin with `name`: what is no table, or one
+  /// for another bound.
+  static Result<ChoiceTable> read(std::string_view text, const std::string &name);
+
+  /// The table as JSON.
+  std::string text() const;
+
+  /// Adds `choice`, in place of the one of its set, fusion and shape.
+  void set(Choice choice);
+
+  /// In the order of set, fusion and shape.
+  const std::vector<Choice> &choices() const { return all; }
+
+private:
+  std::vector<Choice> all;
+};
+
+/// "128 tokens take 9.1 ms fused, 6.2 ms unfused": of the samples of one arm, the one that speaks
+/// most clearly for leaving the operations unfused.
+std::string whyUnfused(const Choice &choice, bool few);
+
+} // namespace heddle

@@ -1,0 +1,46 @@
+// What the options of a compilation come to: fusions, a processor, what measurement declines.
+#include "frontend/compiler/driver.h"
+
+#include "codegen/jit/machine.h"
+
+namespace heddle {
+
+int64_t ChoiceTable::bound() { return codegen::decodeRows; }
+
+/// No fusion was slower at any length on the processors that Heddle was measured on.
+const ChoiceTable &ChoiceTable::builtin() {
+  static const ChoiceTable table;
+  return table;
+}
+
+namespace detail {
+
+Result<Choices> choose(const CompileOptions &options) {
+  std::string why;
+  passes::FusionSet forced;
+  auto fusions = passes::FusionSet::parse(options.fuse.value_or("all"), why, &forced);
+  if (failed(fusions))
+    return usageError("--fuse: " + why);
+  auto target = codegen::selectTarget(options.isa.value_or("native"));
+  if (!target)
+    return usageError("--isa: " + target.error().message);
+  if (options.plan)
+    for (const Choice &choice : options.plan->choices())
+      if (const passes::Stage *stage = passes::findStage(choice.fusion); !stage || !stage->isFusion)
+        return dataError("--plan: unknown fusion '" + choice.fusion + "'");
+  return Choices{*fusions, forced, *target, options.plan};
+}
+
+std::vector<passes::Declined> Choices::declined(Phase phase) const {
+  const ChoiceTable &choices = table ? *table : ChoiceTable::builtin();
+  bool few = phase == Phase::decode;
+  std::vector<passes::Declined> declined;
+  for (const Choice &choice : choices.choices())
+    if (choice.isa == target.name && !(few ? choice.fewFused : choice.manyFused) &&
+        fusions.has(choice.fusion) && !forced.has(choice.fusion))
+      declined.push_back({choice.fusion, choice.shape, whyUnfused(choice, few)});
+  return declined;
+}
+
+} // namespace detail
+} // namespace heddle
