@@ -22,6 +22,24 @@ public:
 
   SmallVector<Value> emit(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel,
                           int64_t panels) override {
+    if (phase == Phase::decode || target.avx512)
+      return sum(leading, rows, panel, panels, weights);
+    // Few registers hold the sums of few rows. One weight after the other serves twice as many as
+    // both at once; the first one's sums wait in memory meanwhile.
+    SmallVector<SmallVector<Value>> parts;
+    for (Value weight : weights)
+      parts.push_back(sum(leading, rows, panel, panels, weight));
+    SmallVector<Value> sums;
+    for (size_t i = 0; i < rows.size(); ++i)
+      for (ArrayRef<Value> part : parts)
+        llvm::append_range(sums, part.slice(i * panels, panels));
+    return sums;
+  }
+
+private:
+  /// The sums of `some` of the weights.
+  SmallVector<Value> sum(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel, int64_t panels,
+                         ArrayRef<Value> some) {
     auto placeOf = [&](int64_t i, Value last) {
       SmallVector<Value> at(leading);
       at.append({rows[i], last});
@@ -29,14 +47,14 @@ public:
     };
     ProductTile tile;
     tile.rows = rows.size();
-    tile.columns = panels * products.weights;
+    tile.columns = panels * int64_t(some.size());
     tile.bf16 = products.bf16();
     tile.left = [&](int64_t i, Value step) {
       return loadLeft(e, input, placeOf(i, step), products.bf16());
     };
     bool ahead = prefetchesAhead(phase, tile.rows);
     tile.right = [&](int64_t column, Value step) {
-      Value memref = weights[column / panels], zero = e.index(0);
+      Value memref = some[column / panels], zero = e.index(0);
       Value at[] = {e.add(panel, column % panels), step, zero};
       if (ahead)
         e.prefetch(memref, {at[0], e.add(step, prefetchDistance / stepBytes), zero}, false,
@@ -60,7 +78,6 @@ public:
     return emitProduct(e, target, tile, e.index(1), sums);
   }
 
-private:
   Value windowOf(Value panels) {
     Size steps =
         constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());

@@ -30,10 +30,9 @@ static RegisterTile choosePrefillTile(const Products &products, const Target &ta
   // Weights in blocks have sums in f32 and, of the block at hand, in integers.
   if (products.blocks())
     return target.avx512 ? RegisterTile{quantisedRows, 2 / products.weights} : RegisterTile{2, 1};
-  // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill.
-  if (target.avx512)
-    return {6, 4 / products.weights};
-  return {6 / products.weights, 1};
+  // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill. Two weights come
+  // together in the former, one after the other in the latter.
+  return {6, target.avx512 ? 4 / products.weights : 1};
 }
 
 RegisterTile chooseTile(const Products &products, const PlanContext &context) {
