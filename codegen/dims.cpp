@@ -198,6 +198,16 @@ LogicalResult DimAnalysis::visitAppend(CacheAppendInterface append) {
   return success();
 }
 
+LogicalResult DimAnalysis::visitExperts(Operation *op, Value ids, ValueRange extras) {
+  ArrayRef<Size> input = sizes(op->getOperand(0)), chosen = sizes(ids);
+  ArrayRef<Size> weight = sizes(op->getOperand(1));
+  if (failed(unify(op, input[0], chosen[0])) || failed(unify(op, input.back(), weight[2])) ||
+      (input.size() == 3 && failed(unify(op, input[1], chosen[1]))))
+    return failure();
+  SmallVector<Size> result = {input[0], chosen[1], weight[1]};
+  return failed(meet(op, extras, result)) ? failure() : set(op, result);
+}
+
 LogicalResult DimAnalysis::visit(Operation *op) {
   auto of = [&](Value value) { return SmallVector<Size>(sizes(value)); };
   auto setBroadcast = [&](ValueRange operands) -> LogicalResult {
@@ -230,6 +240,16 @@ LogicalResult DimAnalysis::visit(Operation *op) {
       })
       .Case<GatedMlpOp, UnaryOp, CastOp, QuantiseOp, ReduceOp, NormOp, SoftmaxOp, GatherHeadsOp>(
           [&](Operation *) { return set(op, of(op->getOperand(0))); })
+      .Case([&](TopKOp top) {
+        SmallVector<Size> sizes = of(top.getInput());
+        sizes.back() = constantSize(top.getCount());
+        sizesOf[top.getIds()] = sizes;
+        return set(op, sizes);
+      })
+      .Case([&](ExpertMatmulOp product) { return visitExperts(op, product.getIds(), {}); })
+      .Case([&](ExpertLinearOp linear) {
+        return visitExperts(op, linear.getIds(), linear.getExtras());
+      })
       .Case<BinaryOp, SelectOp>([&](Operation *) { return setBroadcast(op->getOperands()); })
       .Case([&](RotateOp rotate) {
         auto input = of(rotate.getInput());

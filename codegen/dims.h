@@ -47,6 +47,8 @@ private:
   mlir::LogicalResult visit(mlir::Operation *op);
   /// The sizes of what an append gives of the cache.
   mlir::LogicalResult visitAppend(ir::CacheAppendInterface append);
+  /// The result of products with experts' matrices.
+  mlir::LogicalResult visitExperts(mlir::Operation *op, mlir::Value ids, mlir::ValueRange extras);
   void visitArguments(mlir::func::FuncOp function);
   mlir::LogicalResult set(mlir::Operation *op, llvm::SmallVector<Size> sizes);
   mlir::LogicalResult unify(mlir::Operation *op, const Size &a, const Size &b);

@@ -21,6 +21,11 @@ unsigned operandNumber(Operation *op, Value value) {
   return std::distance(op->operand_begin(), llvm::find(op->getOperands(), value));
 }
 
+bool isTransposed(Operation *op, unsigned index) {
+  return op->hasAttr("transpose_rhs") ||
+         cast<RankedTensorType>(op->getOperand(index).getType()).getRank() == 3;
+}
+
 Size elementCount(ArrayRef<Size> sizes) {
   Size count = constantSize(1);
   for (const Size &size : sizes)

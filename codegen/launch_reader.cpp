@@ -117,10 +117,10 @@ FailureOr<Operand> LaunchReader::readParam(Place place, DictionaryAttr attribute
   if (declared.getType() != type)
     return wrong(place.launch) << "takes '" << name.getValue() << "' as " << type
                                << ", but it is declared as " << declared.getType();
-  if (panels && type.getRank() != 2)
-    return wrong(place.launch) << "takes '" << name.getValue() << "' in panels, but " << type
-                               << " is no matrix";
   bool turned = transposed && transposed.getValue();
+  if (panels && type.getRank() != 2 && (type.getRank() != 3 || !turned))
+    return wrong(place.launch) << "takes '" << name.getValue() << "' in panels, but " << type
+                               << " is neither a matrix nor the transposed matrices of experts";
   if (panels && blockFormatOf(type.getElementType()) && !turned)
     return wrong(place.launch) << "takes '" << name.getValue() << "' in panels, but blocks of "
                                << type << " lie along its rows: it has to be transposed";

@@ -126,7 +126,7 @@ FailureOr<Attribute> Lowering::resolve(Operation *op, Ref ref) const {
         {builder.getNamedAttr("param", weight.getParamAttr()),
          builder.getNamedAttr("type", TypeAttr::get(weight.getType())),
          builder.getNamedAttr("layout", builder.getStringAttr("panels")),
-         builder.getNamedAttr("transposed", builder.getBoolAttr(op->hasAttr("transpose_rhs")))}));
+         builder.getNamedAttr("transposed", builder.getBoolAttr(isTransposed(op, ref.index)))}));
   }
   case Ref::temporary: {
     auto temporaries = op->getAttrOfType<ArrayAttr>(temporariesAttrName);
@@ -188,7 +188,7 @@ DictionaryAttr Lowering::takenAs(Operation *op, Ref ref) const {
     break;
   case Ref::panels: {
     auto type = cast<RankedTensorType>(op->getOperand(ref.index).getType());
-    bool transposed = op->hasAttr("transpose_rhs");
+    bool transposed = isTransposed(op, ref.index);
     int64_t packed = runtime::preparedBytes({.name = {},
                                              .type = *elementTypeOf(type.getElementType()),
                                              .shape = type.getShape().vec(),

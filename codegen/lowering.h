@@ -14,6 +14,10 @@ namespace heddle::codegen {
 /// Which operand of `op` it has as `value`.
 unsigned operandNumber(mlir::Operation *op, mlir::Value value);
 
+/// Whether weight operand `index` of `op` has a row for each output: where the operation says so,
+/// and always where it holds the matrices of experts.
+bool isTransposed(mlir::Operation *op, unsigned index);
+
 /// An operand of a kernel, named relative to the operation it is built for.
 struct Ref {
   enum Kind {

@@ -47,15 +47,31 @@ void elementwiseToMap(Operation *op) {
   op->erase();
 }
 
-/// A product with a weight is a linear whose region passes the product on.
+/// Makes a region that passes a product on.
+void passOn(Region &region, Location loc) {
+  OpBuilder builder(region.getContext());
+  Block *block = builder.createBlock(&region);
+  block->addArgument(builder.getF32Type(), loc);
+  YieldOp::create(builder, loc, block->getArguments());
+}
+
+/// A product with a weight is a linear without an epilogue.
 void matmulToLinear(MatmulOp op) {
   OpBuilder builder(op);
   auto linear = LinearOp::create(builder, op.getLoc(), op.getType(), op.getLhs(), op.getRhs(),
                                  ValueRange{}, op.getTransposeRhs());
   takeName(op, linear);
-  Block *block = builder.createBlock(&linear.getBody());
-  block->addArgument(builder.getF32Type(), op.getLoc());
-  YieldOp::create(builder, op.getLoc(), block->getArguments());
+  passOn(linear.getBody(), op.getLoc());
+  op.replaceAllUsesWith(linear.getResult());
+  op.erase();
+}
+
+void expertMatmulToLinear(ExpertMatmulOp op) {
+  OpBuilder builder(op);
+  auto linear = ExpertLinearOp::create(builder, op.getLoc(), op.getType(), op.getInput(),
+                                       op.getWeight(), op.getIds(), ValueRange{});
+  takeName(op, linear);
+  passOn(linear.getBody(), op.getLoc());
   op.replaceAllUsesWith(linear.getResult());
   op.erase();
 }
@@ -70,13 +86,15 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (isElementwise(&op))
         elementwiseToMap(&op);
+      else if (auto product = dyn_cast<ExpertMatmulOp>(op))
+        expertMatmulToLinear(product);
       else if (auto matmul = dyn_cast<MatmulOp>(op); matmul &&
                                                      matmul.getRhs().getDefiningOp<WeightOp>() &&
                                                      matmul.getRhs().getType().getRank() == 2)
         matmulToLinear(matmul);
     }
     for (Operation &op : body)
-      if (isa<LinearOp, GatedLinearOp, MatmulOp, ProjectHeadsOp>(op))
+      if (isa<LinearOp, GatedLinearOp, ExpertLinearOp, MatmulOp, ProjectHeadsOp>(op))
         convertInput(&op);
     for (MapOp rounding : roundingOps)
       sinkRounding(rounding);
@@ -151,10 +169,11 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     Operation *source = value.getDefiningOp();
     bool onlyRounded = llvm::all_of(chain, [](Value each) { return each.hasOneUse(); });
     if (!onlyRounded ||
-        !isa_and_nonnull<LinearOp, GatedLinearOp, MapOp, NormOp, AttentionOp>(source))
+        !isa_and_nonnull<LinearOp, GatedLinearOp, ExpertLinearOp, MapOp, NormOp, AttentionOp>(
+            source))
       return;
     Type rounded = rounding.getType().getElementType();
-    if (isa<LinearOp, GatedLinearOp, MapOp>(source)) {
+    if (isa<LinearOp, GatedLinearOp, ExpertLinearOp, MapOp>(source)) {
       Operation *yield = source->getRegion(0).front().getTerminator();
       OpBuilder builder(yield);
       yield->setOperand(0, buildCast(builder, yield->getLoc(), yield->getOperand(0), rounded));

@@ -16,8 +16,9 @@
 namespace heddle {
 
 bool GgufSource::isBulk() const {
-  // llama.cpp keeps tables of positions as they are.
-  return header.shape.size() == 2 && !parameter.empty() && parameter != "position_embedding";
+  // llama.cpp keeps tables of positions as they are, and what chooses experts in f32.
+  return (header.shape.size() == 2 || header.shape.size() == 3) && !parameter.empty() &&
+         parameter != "position_embedding" && !parameter.ends_with(".router");
 }
 
 namespace {
@@ -159,7 +160,7 @@ public:
            .parameter = tensor.name,
            .values = isPlain ? values : all});
       if (isPlain && !isTurned && tensor.plus == 0 && tensor.run == 0 && shape.size() == 2 &&
-          ggmlNumber(*tensor.storage))
+          !tensor.name.ends_with(".router") && ggmlNumber(*tensor.storage))
         model.tensors.back().stored = model.checkpoint->bytes(tensor);
     } else {
       rows[place.published]->add(std::move(part));

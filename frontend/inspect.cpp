@@ -56,6 +56,10 @@ Facts modelFacts(const ModelConfig &config) {
   add("width", config.width);
   add("hidden", config.hidden);
   add("layers", config.layers);
+  if (config.experts)
+    add("experts",
+        fmt::format("{} of {} for a token, {} hidden, {}", config.expertsPerToken, config.experts,
+                    config.expertHidden, config.mixture.empty() ? "all layers" : "some layers"));
   add("heads", fmt::format("{} over {}, {} wide", config.heads, config.kvHeads, config.headWidth));
   add("vocabulary", config.vocabulary);
   add("context", config.context);
@@ -73,7 +77,11 @@ Facts modelFacts(const ModelConfig &config) {
 
 /// Whether what the kernels read is another type than the file has.
 bool isUnpacked(const TensorInfo &tensor) {
-  if (tensor.storage == &f32Storage || tensor.storage == &bf16Storage)
+  if (tensor.storage == &f32Storage)
+    return false;
+  if (tensor.name.ends_with(".router")) // it stays f32, see compiler/element_types.cpp
+    return true;
+  if (tensor.storage == &bf16Storage)
     return false;
   return tensor.shape.size() == 1 || weightType(*tensor.storage) == runtime::ElementType::f32;
 }
@@ -86,6 +94,8 @@ std::string useOf(const TensorInfo &tensor) {
     use += fmt::format(", as {}", runtime::typeName(*type));
   if (tensor.plus != 0)
     use += fmt::format(", plus {}", tensor.plus);
+  if (!tensor.otherExperts.empty())
+    use += fmt::format(", one of {} experts", tensor.otherExperts.size() + 1);
   return use;
 }
 
@@ -104,6 +114,8 @@ void addModel(Inspection &result, const OpenOptions &options) {
   for (const TensorInfo &tensor : checkpoint->tensors) {
     std::string &use = uses[tensor.published];
     use += (use.empty() ? "" : "; ") + useOf(tensor);
+    for (const TensorInfo::Expert &expert : tensor.otherExperts)
+      uses[expert.published] = useOf(tensor);
     const int64_t count = elementCount(tensor.shape);
     result.parameters += count;
     if (isUnpacked(tensor))
@@ -114,7 +126,7 @@ void addModel(Inspection &result, const OpenOptions &options) {
       result.tensors.push_back({.name = tensor.published,
                                 .type = std::string(tensor.storage->name),
                                 .shape = tensor.shape,
-                                .bytes = tensor.bytes,
+                                .bytes = tensor.bytes * (1 + tensor.otherExperts.size()),
                                 .use = {}});
   for (InspectedTensor &tensor : result.tensors) {
     const auto use = uses.find(tensor.name);

@@ -91,6 +91,23 @@ Value linear(Value x, Value weight, LinearOptions options = {}, Where where = Wh
 Value gatedMlp(Value x, Value gate, Value up, Value down, Unary activation = Unary::silu,
                Where where = Where::current());
 
+//===-- Mixtures of experts -------------------------------------------------------------------===//
+
+/// The largest entries of every row, and where they stand.
+struct TopK {
+  Value values; ///< `[.., count]`, descending
+  Value ids;    ///< their places in the row, i32
+};
+
+/// The `count` largest entries of every row of `x` `[.., n]`; of equal ones the first comes first,
+/// NaN before all numbers.
+TopK topK(Value x, int64_t count, Where where = Where::current());
+
+/// Every row times the matrices that it chose: `x` is `[tokens, in]`, or `[tokens, chosen, in]`,
+/// `weight` `[experts, out, in]`, `ids` `[tokens, chosen]`; gives `[tokens, chosen, out]`. The
+/// matrix of an expert is read once for all rows. Takes its id from the weight's name.
+Value expertLinear(Value x, Value weight, Value ids, Where where = Where::current());
+
 //===-- Rows ----------------------------------------------------------------------------------===//
 
 /// The position of every row in its own sequence: `[tokens]`, i32.

@@ -52,6 +52,25 @@ private:
   int64_t width, run, stride;
 };
 
+/// Matrices of one size, one after the other.
+class Joined final : public runtime::ElementSource {
+public:
+  Joined(std::vector<std::shared_ptr<const runtime::ElementSource>> parts, int64_t size)
+      : parts(std::move(parts)), size(size) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (const int64_t end = begin + count; begin < end;) {
+      const int64_t inside = begin % size, piece = std::min(size - inside, end - begin);
+      parts[size_t(begin / size)]->read(inside, piece, out);
+      begin += piece;
+      out += piece;
+    }
+  }
+
+private:
+  std::vector<std::shared_ptr<const runtime::ElementSource>> parts;
+  int64_t size;
+};
+
 } // namespace
 
 std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpoint,
@@ -60,6 +79,13 @@ std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpo
   if (tensor.storage == &groupedStorage)
     return groupedValues(data, checkpoint.files[tensor.file]->bytes().data() + tensor.scales,
                          tensor.group);
+  if (!tensor.otherExperts.empty()) {
+    std::vector<std::shared_ptr<const runtime::ElementSource>> experts;
+    for (const std::span<const std::byte> bytes : checkpoint.expertBytes(tensor))
+      experts.push_back(elementsOf(*tensor.storage, bytes.data(), tensor.shape.back()));
+    return std::make_shared<Joined>(std::move(experts),
+                                    elementCount(std::span(tensor.shape).subspan(1)));
+  }
   auto values = elementsOf(*tensor.storage, data, tensor.shape.back());
   if (tensor.run)
     values = std::make_shared<Runs>(std::move(values), tensor);
@@ -74,7 +100,11 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
                              .data = checkpoint.bytes(tensor).data(),
                              .bytes = int64_t(tensor.bytes),
                              .file = true};
-  if (tensor.plus != 0) {
+  if (!tensor.otherExperts.empty()) {
+    param.source = valuesOf(checkpoint, tensor);
+    for (const std::span<const std::byte> bytes : checkpoint.expertBytes(tensor))
+      param.pieces.push_back(bytes);
+  } else if (tensor.plus != 0) {
     param.source = valuesOf(checkpoint, tensor);
     param.type = ElementType::f32;
   } else if (const runtime::BlockFormat *format = codecOf(*tensor.storage)) {

@@ -87,6 +87,28 @@ def Heddle_GatedLinearOp : Heddle_FusedOp<"gated_linear"> {
   let hasVerifier = 1;
 }
 
+def Heddle_ExpertLinearOp : Heddle_FusedOp<"expert_linear", [AttrSizedOperandSegments]> {
+  let summary = "products with the matrices that every row chose and what follows them, in registers";
+  let description = [{
+    One product as `expert_matmul`, or two of one input by the same choice; then the region on every element, as in `linear` and
+    `gated_linear`. Rows are sorted by expert, so that the matrix of each is read once for all rows that chose it.
+
+    ```mlir
+    %y = heddle.expert_linear %x, %g, %u experts(%ids) : (tensor<?x64xf32>, tensor<8x172x64xf32>, tensor<8x172x64xf32>, tensor<?x2xi32>) -> tensor<?x2x172xf32> {
+    ^bb0(%p: f32, %q: f32):
+      %m = arith.mulf %p, %q : f32
+      heddle.yield %m : f32
+    }
+    ```
+  }];
+  let arguments = (ins Heddle_FactorTensor:$input, Variadic<Heddle_WeightTensor>:$weights,
+                       Heddle_IdTensor:$ids, Variadic<Heddle_AnyTensor>:$extras);
+  let results = (outs Heddle_FloatTensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$input `,` $weights `experts` `(` $ids `)` (`(` $extras^ `)`)? attr-dict `:` functional-type(operands, results) $body";
+  let hasVerifier = 1;
+}
+
 def Heddle_RotaryTableOp : Heddle_Op<"rotary_table", [Pure]> {
   let summary = "the factors of rotary positions, for all heads and layers";
   let description = [{

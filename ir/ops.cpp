@@ -55,8 +55,8 @@ LogicalResult ParamOp::verify() {
   auto blocks = dyn_cast<BlocksType>(element);
   if (!element.isF32() && !element.isBF16() && (!blocks || blocks.ofRows()))
     return emitOpError("holds f32, bf16 or blocks of a weight, not ") << element;
-  if (blocks && type.getRank() != 2)
-    return emitOpError("holds blocks in two dimensions, found ") << describe(type);
+  if (blocks && type.getRank() != 2 && type.getRank() != 3)
+    return emitOpError("holds blocks in two or three dimensions, found ") << describe(type);
   // More than memory has addresses. What weights take is computed in many places; none of them
   // should have to expect more.
   int64_t rest = int64_t{1} << 46;
@@ -183,6 +183,25 @@ LogicalResult GatedLinearOp::verify() {
       failed(verifyBlocks(*this, getInput().getType(), getGate().getType(), getTransposeRhs())))
     return failure();
   return verifyRegion(*this, 2, getExtras(), getType().getShape(), getType().getElementType());
+}
+
+LogicalResult ExpertLinearOp::verify() {
+  if (getWeights().empty() || getWeights().size() > 2)
+    return emitOpError("needs one weight or two, found ") << getWeights().size();
+  RankedTensorType input = getInput().getType();
+  auto weight = cast<RankedTensorType>(getWeights().front().getType());
+  if (getWeights().back().getType() != weight)
+    return emitOpError("needs two weights of one type, found ")
+           << describe(weight) << " and " << describe(getWeights().back().getType());
+  auto shape = expertShape(getLoc(), "expert_linear", input, weight, getIds().getType());
+  if (failed(shape) || failed(verifyBlocks(*this, input, weight, /*transposed=*/true)))
+    return failure();
+  if (getType().getShape() != ArrayRef<int64_t>(*shape))
+    return emitOpError("gives ") << describe(RankedTensorType::get(*shape,
+                                                                   Float32Type::get(getContext())))
+                                 << ", not " << describe(getType());
+  return verifyRegion(*this, getWeights().size(), getExtras(), getType().getShape(),
+                      getType().getElementType());
 }
 
 //===-- Rotary positions by a table

@@ -50,6 +50,12 @@ mlir::LogicalResult checkMask(std::optional<mlir::Location> location, llvm::Stri
 mlir::LogicalResult checkSink(std::optional<mlir::Location> location, llvm::StringRef name,
                               llvm::ArrayRef<int64_t> scores, mlir::Value sink);
 
+/// The shape `[T, k, N]` of products of `input` with the experts' matrices `weight` that `ids`
+/// chooses, as in `expert_matmul`; checks all three. The message begins with `name`.
+mlir::FailureOr<llvm::SmallVector<int64_t>> expertShape(std::optional<mlir::Location> location,
+                                                        llvm::StringRef name, mlir::Type input,
+                                                        mlir::Type weight, mlir::Type ids);
+
 /// Elements of the largest constant: what is larger is a parameter, whose data no text holds.
 inline constexpr int64_t maxConstantElements = int64_t{1} << 24;
 

@@ -146,6 +146,43 @@ def Heddle_GatedMlpOp : Heddle_GraphOp<"gated_mlp"> {
   let assemblyFormat = "custom<Keyword>($activation) $input `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
 }
 
+//===-- Mixtures of experts ---------------------------------------------------------------------===//
+
+def Heddle_TopKOp : Heddle_GraphOp<"top_k"> {
+  let summary = "the largest entries of every row, and where they stand";
+  let description = [{
+    Of each row of `[.., E]` the `count` largest entries, descending: their values and their places in the row (i32), both `[.., count]`. Of equal
+    entries the first comes first; 0 and -0 are equal. NaN counts as larger than any number, so that a row with a NaN gives one.
+
+    ```mlir
+    %v, %ids = heddle.top_k %x {count = 2 : i64} : (tensor<?x8xf32>) -> (tensor<?x2xf32>, tensor<?x2xi32>)
+    ```
+  }];
+  let arguments = (ins Heddle_F32Tensor:$input, I64Attr:$count);
+  let results = (outs Heddle_F32Tensor:$values, Heddle_IdTensor:$ids);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+}
+
+def Heddle_ExpertMatmulOp : Heddle_GraphOp<"expert_matmul"> {
+  let summary = "every row times the matrices that it chose";
+  let description = [{
+    `weight` `[E, N, K]` holds the matrices of E experts, `ids` `[T, k]` the k that each row chose. Entry (t, j) of the result `[T, k, N]` is row t of the
+    input `[T, K]`, or row (t, j) of an input `[T, k, K]`, times matrix ids[t, j], transposed. Rounding and the order of sums are those of
+    `matmul`. For an id outside of [0, E) the entry is NaN.
+
+    So a mixture (arXiv:2101.03961, 2401.04088) is written: scores from a product, `top_k`, the experts' products, a sum over k of
+    what they gave times their weights. Where the weights of a row sum to 1, they are the softmax of the chosen scores, which equals the softmax
+    of all scores, divided by the sum of those chosen; where not, `top_k` takes the softmax of all. Weights are summed up in the order of `top_k`.
+
+    ```mlir
+    %y = heddle.expert_matmul %x, %w experts(%ids) : (tensor<?x64xf32>, tensor<8x172x64xbf16>, tensor<?x2xi32>) -> tensor<?x2x172xf32>
+    ```
+  }];
+  let arguments = (ins Heddle_F32Tensor:$input, Heddle_WeightTensor:$weight, Heddle_IdTensor:$ids);
+  let results = (outs Heddle_F32Tensor:$result);
+  let assemblyFormat = "$input `,` $weight `experts` `(` $ids `)` attr-dict `:` functional-type(operands, results)";
+}
+
 //===-- Elementwise and reductions --------------------------------------------------------------===//
 
 def Heddle_UnaryOp : Heddle_GraphOp<"unary"> {

@@ -116,7 +116,7 @@ def FuseRotation : Pass<"fuse-rotation", "::mlir::func::FuncOp"> {
 def FuseGatedLinear : Pass<"fuse-gated-linear", "::mlir::func::FuncOp"> {
   let summary = "two products of one input and the gate between them become one pass over it";
   let description = [{
-    Two matmuls of the same input with weights of one type, and the elementwise operations in which they meet,
+    Two matmuls of the same input with weights of one type (or expert_matmuls, by one choice of experts), and the elementwise operations in which they meet,
     `act(x gate) * (x up)`, become a `gated_linear`: the input is read once, and neither product goes to memory.
 
     It does not fire where a product, or anything before the two meet, has another use, and where the
@@ -131,7 +131,7 @@ def FuseGatedLinear : Pass<"fuse-gated-linear", "::mlir::func::FuncOp"> {
 def FuseEpilogue : Pass<"fuse-epilogue", "::mlir::func::FuncOp"> {
   let summary = "bias, activation and residual after a product are computed on its registers";
   let description = [{
-    A matmul with a weight of two dimensions, and the elementwise operations after it as far as nothing else uses
+    A matmul with a weight of two dimensions, or an expert_matmul, and the elementwise operations after it as far as nothing else uses
     what is between them, become a `linear`. Operations may read other tensors: a bias, a whole residual.
     A cheap producer of something small (the cast of a bias) comes along.
 

@@ -79,13 +79,13 @@ struct Run {
 
 } // namespace
 
-FailureOr<ScalarCode> findEpilogue(ArrayRef<ir::MatmulOp> products, std::string &why) {
+FailureOr<ScalarCode> findEpilogue(ArrayRef<Operation *> products, std::string &why) {
   Run run;
-  ir::MatmulOp first = products.front();
-  run.type = first.getType();
+  Operation *first = products.front();
+  run.type = cast<RankedTensorType>(first->getResult(0).getType());
   run.block = first->getBlock();
   bool followed = false;
-  for (ir::MatmulOp product : products) {
+  for (Operation *product : products) {
     run.products.insert(product);
     if (product->use_empty())
       return failure();
@@ -104,8 +104,8 @@ FailureOr<ScalarCode> findEpilogue(ArrayRef<ir::MatmulOp> products, std::string 
   }
 
   ScalarCode code;
-  for (ir::MatmulOp product : products)
-    code.products.push_back(product.getResult());
+  for (Operation *product : products)
+    code.products.push_back(product->getResult(0));
   code.ops = std::move(run.ops);
   code.result = code.ops.back()->getResult(0);
   code.absorbProducers([&](Operation *producer) {
@@ -115,9 +115,11 @@ FailureOr<ScalarCode> findEpilogue(ArrayRef<ir::MatmulOp> products, std::string 
   return code;
 }
 
-bool multipliesWeight(ir::MatmulOp matmul) {
-  auto weight = matmul.getRhs().getDefiningOp<ir::WeightOp>();
-  return weight && shapeOf(weight.getResult()).size() == 2;
+bool multipliesWeight(Operation *op) {
+  auto weight = isa<ir::MatmulOp, ir::ExpertMatmulOp>(op)
+                    ? op->getOperand(1).getDefiningOp<ir::WeightOp>()
+                    : ir::WeightOp();
+  return weight && (isa<ir::ExpertMatmulOp>(op) || shapeOf(weight.getResult()).size() == 2);
 }
 
 } // namespace heddle::passes

@@ -10,13 +10,15 @@
 
 namespace heddle::passes {
 
-/// The longest run of elementwise operations after `products`, matmuls of one block and one result
-/// type, in which every value but the last is used within the run alone, and the last has the
-/// products' type. Small producers of what it reads (the cast of a bias) belong to it. Fails where
-/// there is none; `why` then says what stopped it, or is empty where nothing elementwise follows.
-mlir::FailureOr<ScalarCode> findEpilogue(llvm::ArrayRef<ir::MatmulOp> products, std::string &why);
+/// The longest run of elementwise operations after `products`, of one block and one result type, in
+/// which every value but the last is used within the run alone, and the last has the products'
+/// type. Small producers of what it reads (the cast of a bias) belong to it. Fails where there is
+/// none; `why` then says what stopped it, or is empty where nothing elementwise follows.
+mlir::FailureOr<ScalarCode> findEpilogue(llvm::ArrayRef<mlir::Operation *> products,
+                                         std::string &why);
 
-/// Whether `matmul` multiplies by a weight of two dimensions, the only right side that is packed.
-bool multipliesWeight(ir::MatmulOp matmul);
+/// Whether `op` is a product with a weight that is packed: a matmul with one of two dimensions, or
+/// an expert_matmul. Operand 0 is then its input and operand 1 the weight.
+bool multipliesWeight(mlir::Operation *op);
 
 } // namespace heddle::passes

@@ -98,8 +98,7 @@ void packTransposed(const ElementSource &source, const PanelShape &shape, int64_
   Tile tile;
   alignas(64) uint32_t cells[panelWidth][tileColumns];
   alignas(64) uint32_t transposed[tileColumns][panelWidth];
-  int64_t row = panel * panelWidth;
-  int64_t rows = std::min(panelWidth, shape.n - row);
+  auto [row, rows] = shape.rowsOf(panel);
   // A cell is an f32, or a pair of bf16: both 32 bits.
   int64_t perCell = shape.type == ElementType::bf16 ? 2 : 1;
   std::byte *to = out + panel * shape.bytesPerPanel();
@@ -147,7 +146,7 @@ void packBlocks(const BlockSource &source, const PanelShape &shape, void *out, T
   pool.run(shape.panels(), Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
     std::vector<uint8_t> rows(rowBytes * panelWidth);
     for (int64_t panel = begin; panel < end; ++panel) {
-      int64_t first = panel * panelWidth, count = std::min(panelWidth, shape.n - first);
+      auto [first, count] = shape.rowsOf(panel);
       for (int64_t i = 0; i < count; ++i)
         source.row(first + i, rows.data() + static_cast<size_t>(i) * rowBytes);
       // Columns past N: scales of 0.
@@ -156,6 +155,11 @@ void packBlocks(const BlockSource &source, const PanelShape &shape, void *out, T
                      static_cast<uint8_t *>(out) + panel * shape.bytesPerPanel());
     }
   });
+}
+
+std::pair<int64_t, int64_t> PanelShape::rowsOf(int64_t panel) const {
+  int64_t first = panel % panelsOfEach() * panelWidth;
+  return {panel / panelsOfEach() * n + first, std::min(panelWidth, n - first)};
 }
 
 int64_t PanelShape::index(int64_t row, int64_t column) const {

@@ -110,7 +110,8 @@ enum class ElementType : uint8_t { f32, bf16, i32, i1, f64, q8_0, q4_0, q4_k, q6
 int64_t byteSize(ElementType type, int64_t count);
 
 /// A weight as the program wants it: the parameter's name and declared type, and the layout. A
-/// product's weight is `[K, N]`, or `[N, K]` when `transposed` (rows are output columns).
+/// product's weight is `[K, N]`, or `[N, K]` when `transposed` (rows are output columns), or
+/// `[E, N, K]`, the transposed matrices of E experts.
 struct ParamUse {
   std::string name;
   ElementType type = ElementType::f32;

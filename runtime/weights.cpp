@@ -146,19 +146,30 @@ int64_t plainBytes(ElementType type, const BlockFormat *blocks, std::span<const 
 }
 
 PanelShape panelShape(const ParamUse &use) {
-  return {use.type, use.shape[use.transposed ? 1 : 0], use.shape[use.transposed ? 0 : 1]};
+  auto matrix = std::span(use.shape).last(2);
+  return {.type = use.type,
+          .k = matrix[use.transposed ? 1 : 0],
+          .n = matrix[use.transposed ? 0 : 1],
+          .experts = use.shape.size() == 3 ? use.shape[0] : 1};
 }
 
 /// Gives the whole pages of a mapped file's piece back to the page cache.
-void releasePages(const MappedParam &param) {
+void releasePages(std::span<const std::byte> piece) {
   auto page = static_cast<uintptr_t>(getpagesize());
-  auto begin = reinterpret_cast<uintptr_t>(param.data);
-  int64_t bytes = param.source ? param.bytes : plainBytes(param.type, param.blocks, param.shape);
-  uintptr_t end = begin + static_cast<uintptr_t>(bytes);
+  auto begin = reinterpret_cast<uintptr_t>(piece.data());
+  uintptr_t end = begin + piece.size();
   begin = (begin + page - 1) / page * page;
   end = end / page * page;
   if (begin < end)
     madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+void releasePages(const MappedParam &param) {
+  int64_t bytes = param.source ? param.bytes : plainBytes(param.type, param.blocks, param.shape);
+  if (param.pieces.empty())
+    return releasePages({static_cast<const std::byte *>(param.data), static_cast<size_t>(bytes)});
+  for (std::span<const std::byte> piece : param.pieces)
+    releasePages(piece);
 }
 
 std::string describe(ElementType type, std::span<const int64_t> shape) {
@@ -300,7 +311,8 @@ Status WeightStore::check(const ParamUse &use) const {
       return internalError(fmt::format("parameter {} has a negative dimension", use.name));
   const BlockFormat *format = blockFormat(use.type);
   bool fits = use.layout == Layout::panels
-                  ? use.shape.size() == 2 && (format ? use.transposed : isFloat(use.type))
+                  ? (use.shape.size() == 2 || (use.shape.size() == 3 && use.transposed)) &&
+                        (format ? use.transposed : isFloat(use.type))
                   : !format || !use.shape.empty();
   if (!fits)
     return internalError(fmt::format("parameter {}, {}, cannot be laid out so", use.name,

@@ -39,6 +39,8 @@ struct MappedParam {
   const void *data = nullptr;
   std::shared_ptr<const ElementSource> source = nullptr;
   int64_t bytes = 0; ///< at `data`, of a source
+  /// Of a source: where else it reads, `data` among it.
+  std::vector<std::span<const std::byte>> pieces = {};
   /// If set: the data are rows of this format, each `blocks->rowBytes(shape.back())` bytes.
   const BlockFormat *blocks = nullptr;
   /// Whether the memory is a mapping of a file that nobody has written to: then its pages are given

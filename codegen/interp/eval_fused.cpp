@@ -65,6 +65,21 @@ static Status evalGatedLinear(ir::GatedLinearOp op, Frame &frame) {
                 runRegion(op, {&gate, &up}, op.getType().getShape(), op.getExtras(), frame), frame);
 }
 
+static Status evalExpertLinear(ir::ExpertLinearOp op, Frame &frame) {
+  std::vector<Tensor64> products;
+  SmallVector<const Tensor64 *> pointers;
+  products.reserve(op.getWeights().size());
+  for (Value weight : op.getWeights()) {
+    Result<Tensor64> product = expertProduct(op.getInput(), weight, op.getIds(), frame);
+    if (!product)
+      return product.error();
+    products.push_back(*std::move(product));
+    pointers.push_back(&products.back());
+  }
+  return finish(op.getResult(),
+                runRegion(op, pointers, op.getType().getShape(), op.getExtras(), frame), frame);
+}
+
 static Status evalAttention(ir::AttentionOp op, Frame &frame) {
   const Tensor64 &query = frame.tensor(op.getQuery()), &key = frame.tensor(op.getKey());
   const Tensor64 &value = frame.tensor(op.getValue());
@@ -110,6 +125,7 @@ void addFusedEvaluators(Evaluators &table) {
   addEvaluator(table, evalMap);
   addEvaluator(table, evalLinear);
   addEvaluator(table, evalGatedLinear);
+  addEvaluator(table, evalExpertLinear);
   addEvaluator(table, evalAttention);
   addEvaluator(table, evalYield);
 }

@@ -2,6 +2,7 @@
 #include "codegen/interp/frame.h"
 
 #include "runtime/reference/elementwise.h"
+#include "runtime/reference/experts.h"
 #include "runtime/reference/matmul.h"
 #include "runtime/reference/norm.h"
 #include "runtime/reference/quantise.h"
@@ -49,6 +50,35 @@ static Status evalGatedMlp(ir::GatedMlpOp op, Frame &frame) {
   if (Status status = checkProduct(hidden, frame.shape(op.getDown()), transposed); !status)
     return status;
   frame.set(op.getResult(), reference::matmul(hidden, frame.matrix(op.getDown()), transposed));
+  return {};
+}
+
+Result<Tensor64> expertProduct(Value inputValue, Value weight, Value idsValue, Frame &frame) {
+  const Tensor64 &input = frame.tensor(inputValue), &ids = frame.tensor(idsValue);
+  const Shape &experts = frame.shape(weight);
+  bool meet = input.dim(0) == ids.dim(0) && input.dim(-1) == experts.back() &&
+              (input.rank() == 2 || input.dim(1) == ids.dim(1));
+  if (Status status =
+          require(meet, fmt::format("input {}, ids {} and experts {} do not meet",
+                                    reference::describe(input.shape),
+                                    reference::describe(ids.shape), reference::describe(experts)));
+      !status)
+    return status.error();
+  return reference::expertMatmul(input, ids, frame.matrix(weight), experts.front());
+}
+
+static Status evalExpertMatmul(ir::ExpertMatmulOp op, Frame &frame) {
+  Result<Tensor64> product = expertProduct(op.getInput(), op.getWeight(), op.getIds(), frame);
+  if (!product)
+    return product.error();
+  frame.set(op.getResult(), *std::move(product));
+  return {};
+}
+
+static Status evalTopK(ir::TopKOp op, Frame &frame) {
+  auto [values, ids] = reference::topK(frame.tensor(op.getInput()), int64_t(op.getCount()));
+  frame.set(op.getValues(), std::move(values));
+  frame.set(op.getIds(), std::move(ids));
   return {};
 }
 
@@ -200,6 +230,8 @@ static Status evalSoftmax(ir::SoftmaxOp op, Frame &frame) {
 void addMathEvaluators(Evaluators &table) {
   addEvaluator(table, evalMatmul);
   addEvaluator(table, evalGatedMlp);
+  addEvaluator(table, evalExpertMatmul);
+  addEvaluator(table, evalTopK);
   addEvaluator(table, evalUnary);
   addEvaluator(table, evalBinary);
   addEvaluator(table, evalSelect);

@@ -1,6 +1,8 @@
 // Values of a run, and checks that several evaluators share.
 #include "codegen/interp/frame.h"
 
+#include "runtime/reference/params.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -24,7 +26,12 @@ Matrix Frame::matrix(Value value) {
   Entry &entry = values.at(value.getAsOpaquePointer());
   if (auto *weight = std::get_if<WeightValue>(&entry))
     return weight->matrix;
-  return matrixOf(std::get<Tensor64>(entry));
+  const auto &tensor = std::get<Tensor64>(entry);
+  auto [rows, columns] = matrixShape(tensor.shape);
+  const double *data = tensor.data.data();
+  return Matrix{rows, columns, [data, columns](int64_t row, double *out) {
+                  std::copy_n(data + row * columns, columns, out);
+                }};
 }
 
 const RowsValue &Frame::rows(Value value) const {

@@ -40,7 +40,7 @@ public:
   /// The values of operands. A weight becomes a tensor where one is asked for. What `tensor` gives
   /// lives until the value is dropped.
   const Tensor64 &tensor(mlir::Value value);
-  /// A weight or a tensor of two dimensions.
+  /// A weight or a tensor: a row for each entry of all dimensions but the last.
   Matrix matrix(mlir::Value value);
   const RowsValue &rows(mlir::Value value) const;
 
@@ -97,6 +97,11 @@ Status checkProduct(const Tensor64 &lhs, const Shape &rhs, bool transposed);
 
 /// The same for the two weights of a gate, which also have one shape.
 Status checkGate(const Tensor64 &lhs, const Shape &gate, const Shape &up, bool transposed);
+
+/// The product of every row of `input` with the matrices of `weight` that `ids` chooses for it; an
+/// error where their shapes do not meet.
+Result<Tensor64> expertProduct(mlir::Value input, mlir::Value weight, mlir::Value ids,
+                               Frame &frame);
 
 /// The function an elementwise kind stands for.
 double (*functionOf(ir::UnaryKind kind))(double);

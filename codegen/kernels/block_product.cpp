@@ -23,17 +23,15 @@ void BlockProduct::takeWeight(Value panels) {
   weights.emplace_back(e, panels);
 }
 
-SmallVector<Value> BlockProduct::emit(ArrayRef<Value> leading, ArrayRef<Value> rowIndices,
-                                      Value panel, int64_t panels) {
+SmallVector<Value> BlockProduct::emit(ArrayRef<RowPlace> rowPlaces, Value panel, int64_t panels) {
   ArrayRef<Size> sizes = kernel.context.dims.sizes(products.op->getOperand(0));
-  Value part = e.index(0);
-  for (auto [index, size] : llvm::zip(leading, sizes))
-    part = e.add(e.mul(part, kernel.size(size)), index);
-  if (!leading.empty())
-    part = e.mul(part, kernel.size(sizes[sizes.size() - 2]));
   rowStarts.clear();
-  for (Value row : rowIndices)
-    rowStarts.push_back(e.mul(e.add(part, row), layout.rowBytes(products.depth())));
+  for (const RowPlace &place : rowPlaces) {
+    Value row = place.front();
+    for (size_t axis = 1; axis < place.size(); ++axis)
+      row = e.add(e.mul(row, kernel.size(sizes[axis])), place[axis]);
+    rowStarts.push_back(e.mul(row, layout.rowBytes(products.depth())));
+  }
   enterColumns(panel, panels);
   return tile();
 }

@@ -22,8 +22,7 @@ public:
   BlockProduct(const Products &products, KernelBuilder &kernel);
 
   void takeWeight(mlir::Value panels) override;
-  llvm::SmallVector<mlir::Value> emit(llvm::ArrayRef<mlir::Value> leading,
-                                      llvm::ArrayRef<mlir::Value> rowIndices, mlir::Value panel,
+  llvm::SmallVector<mlir::Value> emit(llvm::ArrayRef<RowPlace> rowPlaces, mlir::Value panel,
                                       int64_t panels) override;
 
 protected:

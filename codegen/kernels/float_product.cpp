@@ -20,15 +20,14 @@ public:
 
   void takeWeight(Value panels) override { weights.assign(1, windowOf(panels)); }
 
-  SmallVector<Value> emit(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel,
-                          int64_t panels) override {
+  SmallVector<Value> emit(ArrayRef<RowPlace> rows, Value panel, int64_t panels) override {
     if (phase == Phase::decode || target.avx512)
-      return sum(leading, rows, panel, panels, weights);
+      return sum(rows, panel, panels, weights);
     // Few registers hold the sums of few rows. One weight after the other serves twice as many as
     // both at once; the first one's sums wait in memory meanwhile.
     SmallVector<SmallVector<Value>> parts;
     for (Value weight : weights)
-      parts.push_back(sum(leading, rows, panel, panels, weight));
+      parts.push_back(sum(rows, panel, panels, weight));
     SmallVector<Value> sums;
     for (size_t i = 0; i < rows.size(); ++i)
       for (ArrayRef<Value> part : parts)
@@ -38,11 +37,11 @@ public:
 
 private:
   /// The sums of `some` of the weights.
-  SmallVector<Value> sum(ArrayRef<Value> leading, ArrayRef<Value> rows, Value panel, int64_t panels,
+  SmallVector<Value> sum(ArrayRef<RowPlace> rows, Value panel, int64_t panels,
                          ArrayRef<Value> some) {
     auto placeOf = [&](int64_t i, Value last) {
-      SmallVector<Value> at(leading);
-      at.append({rows[i], last});
+      RowPlace at = rows[i];
+      at.push_back(last);
       return at;
     };
     ProductTile tile;
@@ -81,7 +80,8 @@ private:
   Value windowOf(Value panels) {
     Size steps =
         constantSize(products.bf16() ? llvm::divideCeil(products.depth(), 2) : products.depth());
-    Size shape[] = {constantSize(products.panels()), steps, constantSize(perStep())};
+    Size shape[] = {constantSize(products.experts() * products.panels()), steps,
+                    constantSize(perStep())};
     return kernel.window(panels, shape, rowMajor(shape));
   }
   static constexpr int64_t stepBytes = 64;

@@ -11,7 +11,8 @@
 
 namespace heddle::codegen {
 
-/// A linear or gated_linear seen as the products it makes; or one of the products of project_heads.
+/// A linear, gated_linear or expert_linear seen as the products it makes; or one of the products of
+/// project_heads. The panels of experts' matrices stand one expert after the other.
 struct Products {
   mlir::Operation *op;
   unsigned weights;   ///< 1, or 2 where it is gated
@@ -23,19 +24,20 @@ struct Products {
   mlir::RankedTensorType weight() const {
     return mlir::cast<mlir::RankedTensorType>(op->getOperand(first).getType());
   }
-  bool transposed() const { return op->hasAttr("transpose_rhs"); }
-  int64_t depth() const { return weight().getDimSize(transposed() ? 1 : 0); }
-  int64_t columns() const { return weight().getDimSize(transposed() ? 0 : 1); }
+  int64_t experts() const { return weight().getRank() == 3 ? weight().getDimSize(0) : 1; }
+  int64_t depth() const { return weight().getShape().end()[isTransposed(op, first) ? -1 : -2]; }
+  int64_t columns() const { return weight().getShape().end()[isTransposed(op, first) ? -2 : -1]; }
   bool bf16() const { return weight().getElementType().isBF16(); }
   /// The format of weights in blocks; null of others.
   ir::BlocksType blocks() const {
     return mlir::dyn_cast<ir::BlocksType>(weight().getElementType());
   }
+  /// Panels of one expert, where there are several.
   int64_t panels() const { return llvm::divideCeil(columns(), lanes); }
   /// Bytes of one panel.
   int64_t panelBytes() const {
     runtime::ElementType type = *elementTypeOf(weight().getElementType());
-    return runtime::PanelShape{type, depth(), columns()}.bytesPerPanel();
+    return runtime::PanelShape{.type = type, .k = depth(), .n = columns()}.bytesPerPanel();
   }
 };
 
@@ -46,6 +48,9 @@ inline constexpr int64_t prefetchDistance = 16 * 1024;
 inline bool prefetchesAhead(Phase phase, int64_t rows) {
   return phase == Phase::decode && rows > 4;
 }
+
+/// Where a row of a tensor lies: all indices but the last.
+using RowPlace = llvm::SmallVector<mlir::Value, 4>;
 
 /// Makes the sums of tiles in one kernel. Its constructor binds the input and the weights.
 class InnerProduct {
@@ -59,11 +64,9 @@ public:
   /// Emits what all rows of a tile share that takes `panels` panels from `panel` on.
   virtual void enterPanels(mlir::Value /*panel*/, int64_t /*panels*/) {}
 
-  /// Emits the sums of some rows of the input, in its part `leading`, with `panels` panels of every
-  /// weight from `panel` on: vectors of 16 columns, row by row; of each row those of the first
-  /// weight come first.
-  virtual llvm::SmallVector<mlir::Value> emit(llvm::ArrayRef<mlir::Value> leading,
-                                              llvm::ArrayRef<mlir::Value> rows, mlir::Value panel,
+  /// Emits the sums of some rows of the input with `panels` panels of every weight from `panel` on:
+  /// vectors of 16 columns, row by row; of each row those of the first weight come first.
+  virtual llvm::SmallVector<mlir::Value> emit(llvm::ArrayRef<RowPlace> rows, mlir::Value panel,
                                               int64_t panels) = 0;
 };
 

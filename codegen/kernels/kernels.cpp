@@ -13,6 +13,8 @@ void registerKernels(mlir::DialectRegistry &registry) {
   registry.addExtension(+[](mlir::MLIRContext *context, ir::HeddleDialect *) {
     attachMapKernels(context);
     attachLinearKernels(context);
+    attachExpertKernels(context);
+    attachTopKKernels(context);
     attachMatmulKernels(context);
     attachQuantiseKernels(context);
     attachAttentionKernels(context);

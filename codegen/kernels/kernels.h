@@ -7,6 +7,8 @@ namespace heddle::codegen {
 
 void attachMapKernels(mlir::MLIRContext *context);
 void attachLinearKernels(mlir::MLIRContext *context);
+void attachExpertKernels(mlir::MLIRContext *context);
+void attachTopKKernels(mlir::MLIRContext *context);
 void attachMatmulKernels(mlir::MLIRContext *context);
 void attachQuantiseKernels(mlir::MLIRContext *context);
 void attachAttentionKernels(mlir::MLIRContext *context);

@@ -20,7 +20,7 @@ constexpr int64_t mostInRegisters = 64;
 /// In decode. Sums that do not fit the registers cost less than reading the weight twice.
 static RegisterTile chooseDecodeTile(const Products &products, const Target &target) {
   int64_t rows = target.avx512 ? 8 : 2;
-  if (products.panelBytes() * products.panels() > sideBySideBytes)
+  if (products.panelBytes() * products.panels() * products.experts() > sideBySideBytes)
     return {rows, 1};
   rows = std::min<int64_t>(rows, 4);
   return {rows, rows / products.weights};

@@ -160,8 +160,8 @@ private:
     auto emitPanels = [&](Value done, int64_t count) {
       sums[index]->enterPanels(e.add(firstPanel, done), count);
       forRowBlocks(e, registers, context.phase, first, last, [&](const RowBlock &block) {
-        SmallVector<Value> vectors =
-            sums[index]->emit({}, block.rows, e.add(firstPanel, done), count);
+        auto places = llvm::map_to_vector(block.rows, [](Value row) { return RowPlace{row}; });
+        SmallVector<Value> vectors = sums[index]->emit(places, e.add(firstPanel, done), count);
         block.forEach(e, [&](int64_t i) {
           for (int64_t j = 0; j < count; ++j)
             store(index, vectors[i * count + j], block.rows[i], e.add(firstPanel, done),

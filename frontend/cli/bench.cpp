@@ -213,7 +213,8 @@ Share Bench::share(const Prefill &prefill) const {
 Share Bench::decodeShare() const {
   if (options.genTokens == 0)
     return {};
-  return {work.decodeBytes() * static_cast<double>(options.genTokens) / decodeTimes.median() * 1e-9,
+  return {work.decodeBytes(options.batch) * static_cast<double>(options.genTokens) /
+              decodeTimes.median() * 1e-9,
           limits.read.all.best};
 }
 

@@ -9,6 +9,8 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace heddle {
@@ -37,6 +39,13 @@ public:
         .Case([&](ir::LinearOp linear) { weights += elements(linear.getWeight()); })
         .Case([&](ir::GatedLinearOp gated) {
           weights += elements(gated.getGate()) + elements(gated.getUp());
+        })
+        .Case([&](ir::ExpertMatmulOp product) {
+          weights += countExperts(product.getWeight(), product.getIds());
+        })
+        .Case([&](ir::ExpertLinearOp linear) {
+          for (mlir::Value weight : linear.getWeights())
+            weights += countExperts(weight, linear.getIds());
         })
         .Case([&](ir::ProjectHeadsOp project) {
           for (mlir::Value weight :
@@ -78,14 +87,26 @@ private:
     return 2 * heads(result) * (ShapedType::isDynamic(inner) ? outer : inner);
   }
 
-  void countWeight(ir::WeightOp weight) {
-    if (!seen.insert(weight.getParamAttr().getAttr()).second)
-      return;
-    auto type = cast<RankedTensorType>(weight.getResult().getType());
+  /// Entries of the matrices that a token chooses of those in `weight`.
+  int64_t countExperts(mlir::Value weight, mlir::Value ids) {
+    auto type = cast<RankedTensorType>(weight.getType());
+    int64_t experts = type.getDimSize(0);
+    int64_t chosen = cast<RankedTensorType>(ids.getType()).getDimSize(1);
+    work.mixtures.push_back({.bytes = bytesOf(type), .experts = experts, .chosen = chosen});
+    return elements(weight) / experts * chosen;
+  }
+
+  static int64_t bytesOf(RankedTensorType type) {
     SmallVector<codegen::Size> sizes;
     for (int64_t size : type.getShape())
       sizes.push_back(codegen::constantSize(size));
-    int64_t bytes = *codegen::asConstant(codegen::storedBytes(sizes, type.getElementType()));
+    return *codegen::asConstant(codegen::storedBytes(sizes, type.getElementType()));
+  }
+
+  void countWeight(ir::WeightOp weight) {
+    if (!seen.insert(weight.getParamAttr().getAttr()).second)
+      return;
+    int64_t bytes = bytesOf(cast<RankedTensorType>(weight.getResult().getType()));
     bool onlyLookedUp = true;
     weight->getParentOp()->walk([&](ir::WeightOp other) {
       if (other.getParamAttr() == weight.getParamAttr())
@@ -100,6 +121,15 @@ private:
 };
 
 } // namespace
+
+double Work::decodeBytes(int64_t sequences) const {
+  auto bytes = static_cast<double>(weightBytes);
+  for (const Mixture &mixture : mixtures) {
+    double unchosen = 1 - double(mixture.chosen) / double(mixture.experts);
+    bytes -= double(mixture.bytes) * std::pow(unchosen, double(sequences));
+  }
+  return bytes;
+}
 
 double Work::flops(int64_t sequences, int64_t tokens, int64_t past, int64_t count) const {
   double perSequence = double(tokens) * double(past) +

@@ -44,14 +44,15 @@ Level levelOf(ModuleOp module) {
     return Level::loops;
   if (module->hasAttr(codegen::phaseAttrName))
     return Level::planned;
-  bool fused = module
-                   .walk([](Operation *op) {
-                     return isa<ir::MapOp, ir::LinearOp, ir::GatedLinearOp, ir::AttentionOp,
-                                ir::RotaryTableOp, ir::TurnOp, ir::ProjectHeadsOp>(op)
-                                ? WalkResult::interrupt()
-                                : WalkResult::advance();
-                   })
-                   .wasInterrupted();
+  bool fused =
+      module
+          .walk([](Operation *op) {
+            return isa<ir::MapOp, ir::LinearOp, ir::GatedLinearOp, ir::ExpertLinearOp,
+                       ir::AttentionOp, ir::RotaryTableOp, ir::TurnOp, ir::ProjectHeadsOp>(op)
+                       ? WalkResult::interrupt()
+                       : WalkResult::advance();
+          })
+          .wasInterrupted();
   return fused ? Level::fused : Level::graph;
 }
 

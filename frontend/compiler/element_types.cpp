@@ -1,5 +1,6 @@
 // The rule which weights follow the chosen element type: those that are read by products and
-// look-ups, where the bytes are. Norms and biases are few and stay f32.
+// look-ups, where the bytes are. Norms and biases are few and stay f32, and so do the weights that
+// choose experts: an error there does not change a score a little, it takes another expert.
 #include "frontend/compiler/element_types.h"
 
 #include "frontend/weight_mix.h"
@@ -23,6 +24,8 @@ static bool readsInBulk(OpOperand &use) {
       .Case([&](ir::GatedLinearOp op) {
         return use.get() == op.getGate() || use.get() == op.getUp();
       })
+      .Case([&](ir::ExpertMatmulOp op) { return use.get() == op.getWeight(); })
+      .Case([&](ir::ExpertLinearOp op) { return llvm::is_contained(op.getWeights(), use.get()); })
       .Case([&](ir::ProjectHeadsOp op) {
         return llvm::is_contained({op.getQueryWeight(), op.getKeyWeight(), op.getValueWeight()},
                                   use.get());
@@ -133,12 +136,25 @@ private:
 
 } // namespace
 
+/// Whether the scores that `op` makes choose experts.
+static bool choosesExperts(Operation *op) {
+  while (isa<ir::MatmulOp, ir::LinearOp, ir::SoftmaxOp, ir::BinaryOp, ir::UnaryOp, ir::MapOp>(op)) {
+    for (Operation *user : op->getUsers())
+      if (isa<ir::TopKOp>(user))
+        return true;
+    if (!op->hasOneUse())
+      return false;
+    op = *op->getUsers().begin();
+  }
+  return false;
+}
+
 /// Blocks run along k: a product takes them transposed.
 static LogicalResult checkBlocks(ir::ParamOp param, ArrayRef<ir::WeightOp> weights) {
   for (ir::WeightOp weight : weights)
     for (Operation *user : weight->getUsers())
-      if (!isa<ir::EmbedOp>(user) && !user->hasAttr("transpose_rhs") &&
-          !user->hasAttr("transpose_weights"))
+      if (!isa<ir::EmbedOp, ir::ExpertMatmulOp, ir::ExpertLinearOp>(user) &&
+          !user->hasAttr("transpose_rhs") && !user->hasAttr("transpose_weights"))
         return param.emitError("weight '")
                << param.getSymName() << "' is [K, N], quantised formats need [N, K]: their blocks "
                << "run along k";
@@ -156,7 +172,8 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
   for (auto param : module.getOps<ir::ParamOp>()) {
     auto &weights = uses[param.getSymNameAttr()];
     bool bulk = !weights.empty() && llvm::all_of(weights, [](ir::WeightOp weight) {
-      return llvm::all_of(weight->getUses(), readsInBulk);
+      return llvm::all_of(weight->getUses(), readsInBulk) &&
+             llvm::none_of(weight->getUsers(), choosesExperts);
     });
     Type element = bulk ? mix.of(param, weights) : f32;
     if (auto own = single.find(param.getSymName()); bulk && own != single.end())

@@ -198,6 +198,24 @@ Value gatedMlp(Value x, Value gate, Value up, Value down, Unary activation, Wher
   return call.make<ir::GatedMlpOp>(properties);
 }
 
+//===-- Mixtures of experts -------------------------------------------------------------------===//
+
+TopK topK(Value x, int64_t count, Where where) {
+  Call call("top_k", where);
+  call.with(x);
+  ir::TopKOp::Properties properties;
+  properties.count = call.integer(count);
+  mlir::Operation *op = call.add<ir::TopKOp>(properties);
+  auto result = [&](unsigned i) { return op ? op->getResult(i) : mlir::Value(); };
+  return {Access::make<Value>(call.graph, result(0)), Access::make<Value>(call.graph, result(1))};
+}
+
+Value expertLinear(Value x, Value weight, Value ids, Where where) {
+  Call call("expert_matmul", where);
+  call.with(x).with(weight).with(ids);
+  return call.make<ir::ExpertMatmulOp>({}, roleOf(weight, "expert_matmul"));
+}
+
 //===-- Rows ----------------------------------------------------------------------------------===//
 
 Value positions(Rows rows, Where where) {

@@ -22,6 +22,13 @@ std::span<const std::byte> Checkpoint::bytes(const TensorInfo &tensor) const {
   return files[tensor.file]->bytes().subspan(tensor.offset, tensor.bytes);
 }
 
+std::vector<std::span<const std::byte>> Checkpoint::expertBytes(const TensorInfo &tensor) const {
+  std::vector<std::span<const std::byte>> all = {bytes(tensor)};
+  for (const TensorInfo::Expert &expert : tensor.otherExperts)
+    all.push_back(files[expert.file]->bytes().subspan(expert.offset, tensor.bytes));
+  return all;
+}
+
 Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &options) {
   constexpr const char *opens =
       "heddle opens GGUF files, folders with config.json and safetensors, safetensors files beside "

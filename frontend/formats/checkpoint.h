@@ -34,6 +34,14 @@ struct TensorInfo {
   /// and the place of the scales (f32) in the file.
   int64_t group = 0;
   uint64_t scales = 0;
+  /// Of the matrices of experts, where each is a tensor of its own: those after the first, which is
+  /// the one above; `bytes` are those of one.
+  struct Expert {
+    std::string published;
+    uint32_t file = 0;
+    uint64_t offset = 0;
+  };
+  std::vector<Expert> otherExperts = {};
 };
 
 /// An opened checkpoint. Every range of `tensors` lies inside its file. Cheap to copy: the copies
@@ -55,6 +63,8 @@ struct Checkpoint {
 
   /// The bytes of one of `tensors`, in the mapped file.
   std::span<const std::byte> bytes(const TensorInfo &tensor) const;
+  /// The bytes of each expert's tensor, where there are several.
+  std::vector<std::span<const std::byte>> expertBytes(const TensorInfo &tensor) const;
 };
 
 struct OpenOptions {

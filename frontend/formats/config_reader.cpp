@@ -119,6 +119,20 @@ std::vector<std::string> ConfigReader::texts(const char *key) {
   return result;
 }
 
+std::vector<int64_t> ConfigReader::indices(const char *key, int64_t below) {
+  const JsonValue *value = find(key);
+  std::vector<int64_t> result;
+  if (value && value->is_array())
+    for (const JsonValue &entry : *value)
+      if (entry.is_number_integer() &&
+          !(entry.is_number_unsigned() && entry.get<uint64_t>() >= uint64_t(below)) &&
+          entry.get<int64_t>() >= 0)
+        result.push_back(entry.get<int64_t>());
+  if (value && (!value->is_array() || result.size() != value->size()))
+    fail(key, fmt::format("an array of whole numbers from 0 to {}", below - 1));
+  return result;
+}
+
 ConfigReader ConfigReader::inner(const char *key) {
   static const JsonValue empty = JsonValue::object();
   const JsonValue *value = find(key);

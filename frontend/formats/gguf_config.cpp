@@ -56,6 +56,8 @@ private:
   void readHalfSplit() { model.rotary.pairing = RotaryPairing::halfSplit; }
   void readQwen2();
   void readQwen3();
+  void readQwen3Moe();
+  void readExperts(std::string_view hidden);
   void readPhi3();
   void readGemma();
   void readGemma2();
@@ -75,12 +77,13 @@ private:
 
 const std::vector<std::pair<std::string_view, Reader::ReadFamily>> &Reader::table() {
   static const std::vector<std::pair<std::string_view, ReadFamily>> families = {
-      {"gemma", &Reader::readGemma},     {"gemma2", &Reader::readGemma2},
-      {"gemma3", &Reader::readGemma3},   {"gpt2", &Reader::readGpt2},
-      {"gptneox", &Reader::readNeox},    {"starcoder2", &Reader::readStarcoder2},
-      {"granite", &Reader::readGranite}, {"llama", &Reader::readLlama},
-      {"olmo2", &Reader::readOlmo2},     {"phi3", &Reader::readPhi3},
-      {"qwen2", &Reader::readQwen2},     {"qwen3", &Reader::readQwen3},
+      {"gemma", &Reader::readGemma},       {"gemma2", &Reader::readGemma2},
+      {"gemma3", &Reader::readGemma3},     {"gpt2", &Reader::readGpt2},
+      {"gptneox", &Reader::readNeox},      {"starcoder2", &Reader::readStarcoder2},
+      {"granite", &Reader::readGranite},   {"llama", &Reader::readLlama},
+      {"olmo2", &Reader::readOlmo2},       {"phi3", &Reader::readPhi3},
+      {"qwen2", &Reader::readQwen2},       {"qwen3", &Reader::readQwen3},
+      {"qwen3moe", &Reader::readQwen3Moe},
   };
   return families;
 }
@@ -168,8 +171,6 @@ void Reader::readSizes() {
       integer("attention.key_length", 1, std::max<int64_t>(model.width / model.heads, 1));
   if (integer("attention.value_length", 1, model.headWidth) != model.headWidth)
     failAt("attention.value_length", fmt::format("the {} of the keys", model.headWidth));
-  if (integer("expert_count", 0, 0) != 0)
-    failAt("expert_count", "0: mixtures of experts are not supported yet");
   model.vocabulary = table->shape[0];
   if (integer("vocab_size", 1, model.vocabulary) != model.vocabulary)
     failAt("vocab_size", fmt::format("the {} rows of 'token_embd.weight'", model.vocabulary));
@@ -244,9 +245,22 @@ void Reader::readWindow(int64_t fallback, int64_t every) {
     model.windowed.push_back((layer + 1) % every != 0);
 }
 
+/// The experts of a mixture, if it is one. llama.cpp lets the weights of the chosen ones sum to 1
+/// in all architectures that are read here.
+void Reader::readExperts(std::string_view hidden) {
+  model.experts = integer("expert_count", 0, 0);
+  model.expertsPerToken = integer("expert_used_count", 0, 0);
+  if (model.experts == 0 && model.expertsPerToken == 0)
+    return;
+  if (model.expertsPerToken < 1 || model.expertsPerToken > model.experts)
+    failAt("expert_used_count", fmt::format("1 to the {} experts", model.experts));
+  model.expertHidden = integer(hidden, 1);
+}
+
 void Reader::readLlama() {
   readRotary();
   readWindow(0, 0);
+  readExperts("feed_forward_length");
 }
 
 void Reader::readQwen2() {
@@ -258,6 +272,13 @@ void Reader::readQwen2() {
 void Reader::readQwen3() {
   readQwen2();
   model.queryKeyNorm = QueryKeyNorm::heads;
+}
+
+void Reader::readQwen3Moe() {
+  readQwen3();
+  readExperts("expert_feed_forward_length");
+  if (model.experts == 0)
+    failAt("expert_count", "the experts of a mixture");
 }
 
 void Reader::readPhi3() {

@@ -29,10 +29,12 @@ constexpr Family families[] = {
     {"granite", "granite", RotaryPairing::interleaved},
     {"llama", "llama", RotaryPairing::interleaved},
     {"mistral", "llama", RotaryPairing::interleaved},
+    {"mixtral", "llama", RotaryPairing::interleaved},
     {"olmo2", "olmo2", RotaryPairing::halfSplit},
     {"phi3", "phi3", RotaryPairing::halfSplit},
     {"qwen2", "qwen2", RotaryPairing::halfSplit},
     {"qwen3", "qwen3", RotaryPairing::halfSplit},
+    {"qwen3_moe", "qwen3moe", RotaryPairing::halfSplit},
     {"starcoder2", "starcoder2", RotaryPairing::halfSplit},
 };
 
@@ -86,6 +88,11 @@ Status Description::describe(const std::string &name) {
   describeRotary();
   if (config.window)
     u32("attention.sliding_window", config.window);
+  if (config.experts) {
+    u32("expert_count", config.experts), u32("expert_used_count", config.expertsPerToken);
+    if (config.family == "qwen3moe")
+      u32("expert_feed_forward_length", config.expertHidden);
+  }
   if (config.attentionSoftcap != 0)
     f32("attn_logit_softcapping", config.attentionSoftcap);
   if (config.logitSoftcap != 0)
@@ -219,6 +226,9 @@ std::string differenceOf(const ModelConfig &a, const ModelConfig &b) {
        a.queryBias == b.queryBias && a.outputBias == b.outputBias && a.mlpBias == b.mlpBias},
       {"its norms", a.queryKeyNorm == b.queryKeyNorm && a.normBefore == b.normBefore &&
                         a.normAfter == b.normAfter},
+      {"its experts", a.experts == b.experts && a.expertsPerToken == b.expertsPerToken &&
+                          a.expertHidden == b.expertHidden && a.mixture == b.mixture},
+      {"the weights of its experts", a.weightsSumToOne == b.weightsSumToOne},
       {"its activation", a.activation == b.activation},
       {"its residual sums", a.residual == b.residual},
       {"the bias of its logits", a.logitBias == b.logitBias},

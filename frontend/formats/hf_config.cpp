@@ -108,6 +108,10 @@ private:
   void readMistral();
   void readQwen2();
   void readQwen3();
+  /// The experts of a mixture; `count` is the key of their number.
+  void readExperts(const char *count, int64_t usual, int64_t usualPerToken);
+  void readMixtral();
+  void readQwen3Moe();
   void readPhi3();
   void readGemma();
   void readGemma2();
@@ -133,9 +137,10 @@ const std::vector<std::pair<std::string_view, Families::Read>> &Families::table(
       {"gemma3_text", &Families::readGemma3}, {"gpt2", &Families::readGpt2},
       {"gpt_neox", &Families::readNeox},      {"gptj", &Families::readGptj},
       {"granite", &Families::readGranite},    {"llama", &Families::readLlama},
-      {"mistral", &Families::readMistral},    {"olmo2", &Families::readOlmo2},
-      {"phi3", &Families::readPhi3},          {"qwen2", &Families::readQwen2},
-      {"qwen3", &Families::readQwen3},        {"starcoder2", &Families::readStarcoder2},
+      {"mistral", &Families::readMistral},    {"mixtral", &Families::readMixtral},
+      {"olmo2", &Families::readOlmo2},        {"phi3", &Families::readPhi3},
+      {"qwen2", &Families::readQwen2},        {"qwen3", &Families::readQwen3},
+      {"qwen3_moe", &Families::readQwen3Moe}, {"starcoder2", &Families::readStarcoder2},
   };
   return families;
 }
@@ -253,6 +258,45 @@ void Families::readQwen3() {
   readProjectionBiases();
   model.queryKeyNorm = QueryKeyNorm::heads;
   readQwenWindow();
+}
+
+void Families::readExperts(const char *count, int64_t usual, int64_t usualPerToken) {
+  model.experts = config.integer(count, 1, usual);
+  model.expertsPerToken = config.integer("num_experts_per_tok", 1, usualPerToken);
+  if (model.expertsPerToken > model.experts)
+    config.fail("num_experts_per_tok", fmt::format("at most the {} experts", model.experts));
+  // What training adds to its loss.
+  for (const char *key : {"output_router_logits", "router_aux_loss_coef"})
+    config.harmless(key);
+}
+
+void Families::readMixtral() {
+  readKin({.context = 131072, .normEpsilon = 1e-5, .rotary = {.base = 1e6}});
+  readExperts("num_local_experts", 8, 2);
+  model.expertHidden = model.hidden;
+  readWindow(0, everyLayer, 0);
+  mustBeOff("attention_bias");
+  config.harmless("router_jitter_noise"); // of training
+}
+
+void Families::readQwen3Moe() {
+  readKin({.context = 32768});
+  readProjectionBiases();
+  model.queryKeyNorm = QueryKeyNorm::heads;
+  readQwenWindow();
+  readExperts("num_experts", 128, 8);
+  model.expertHidden = config.integer("moe_intermediate_size", 1, 768);
+  model.weightsSumToOne = config.boolean("norm_topk_prob", false);
+  const int64_t every = config.integer("decoder_sparse_step", 1, 1);
+  const std::vector<int64_t> plain = config.indices("mlp_only_layers", model.layers);
+  if (every == 1 && plain.empty())
+    return;
+  // As many entries as there are layers, which readQwenWindow has found to be few.
+  if (config.error())
+    return;
+  for (int64_t layer = 0; layer < model.layers; ++layer)
+    model.mixture.push_back((layer + 1) % every == 0 &&
+                            std::ranges::find(plain, layer) == plain.end());
 }
 
 void Families::readPhi3() {

@@ -101,8 +101,13 @@ struct ModelConfig {
   bool mergedQkv = false;    ///< query, key and value are stored as one tensor
   bool mergedGateUp = false; ///< gate and up too
   Activation activation = Activation::silu;
-  int64_t window = 0;                                           ///< positions seen; 0: all
-  std::vector<bool> windowed = {};                              ///< by layer; empty: all have it
+  int64_t experts = 0;         ///< MLPs that a token chooses among; 0: there is one for all
+  int64_t expertsPerToken = 0; ///< how many it chooses
+  int64_t expertHidden = 0;    ///< entries inside the MLP of an expert
+  bool weightsSumToOne = true; ///< of the chosen experts; else they are parts of the whole softmax
+  std::vector<bool> mixture = {};  ///< by layer, whether it has experts; empty: all have them
+  int64_t window = 0;              ///< positions seen; 0: all
+  std::vector<bool> windowed = {}; ///< by layer; empty: all have it
   std::optional<RotaryConfig> windowRotary = std::nullopt;      ///< of windowed layers, if another
   std::optional<double> attentionScale = std::nullopt;          ///< none: 1 / sqrt(headWidth)
   double attentionSoftcap = 0, logitSoftcap = 0;                ///< 0: none

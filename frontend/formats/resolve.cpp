@@ -23,6 +23,7 @@ public:
   }
 
   Status take(const WeightShape &parameter, const Place &place);
+  Status takeExperts(const WeightShape &parameter, std::string_view published);
   Status checkLeftOver(bool (*isHarmless)(std::string_view), const OpenOptions &options);
 
 private:
@@ -37,7 +38,36 @@ private:
   std::unordered_set<std::string_view> used;
 };
 
+Status Resolver::takeExperts(const WeightShape &parameter, std::string_view published) {
+  const size_t star = published.find('*');
+  const WeightShape one{.name = parameter.name,
+                        .shape = {parameter.shape.begin() + 1, parameter.shape.end()}};
+  const size_t first = checkpoint.tensors.size();
+  for (int64_t expert = 0; expert < parameter.shape.front(); ++expert) {
+    const std::string name =
+        fmt::format("{}{}{}", published.substr(0, star), expert, published.substr(star + 1));
+    if (Status taken = take(one, {.published = name}); !taken)
+      return taken;
+    if (expert == 0)
+      continue;
+    TensorInfo &all = checkpoint.tensors[first];
+    const TensorInfo other = std::move(checkpoint.tensors.back());
+    checkpoint.tensors.pop_back();
+    if (other.storage != all.storage)
+      return dataError(fmt::format("{}: tensor {} is stored as {}, and {} as {}: the experts of a "
+                                   "layer have one type",
+                                   checkpoint.path, inQuotes(all.published), all.storage->name,
+                                   inQuotes(other.published), other.storage->name));
+    all.otherExperts.push_back(
+        {.published = other.published, .file = other.file, .offset = other.offset});
+  }
+  checkpoint.tensors[first].shape = parameter.shape;
+  return {};
+}
+
 Status Resolver::take(const WeightShape &parameter, const Place &place) {
+  if (place.published.find('*') != std::string::npos)
+    return takeExperts(parameter, place.published);
   const auto found = byName.find(place.published);
   if (found == byName.end())
     return dataError(fmt::format("{}: tensor {} is missing: the configuration asks for it as {} of "

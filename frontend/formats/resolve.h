@@ -13,7 +13,9 @@ namespace heddle {
 
 /// The tensor that holds a parameter: all of it, or a part of its rows.
 struct Place {
-  std::string published; ///< its name in the file; empty: the scheme knows none
+  /// Its name in the file; empty: the scheme knows none. With a '*' each expert has a tensor of its
+  /// own, named with its number there.
+  std::string published;
   int64_t firstRow = 0;
   int64_t rows = 0; ///< of the whole tensor; 0: it is the parameter
   /// Where its rows do not follow each other: runs of `run` rows, each `stride` after the last.

@@ -94,6 +94,23 @@ constexpr Name transformersLayer[] = {
     {"up", "mlp.up_proj"},
     {"down", "mlp.down_proj"},
     {"mlp_post_norm", "post_feedforward_layernorm"},
+    {"router", "mlp.gate"},
+    {"experts.gate", "mlp.experts.*.gate_proj"},
+    {"experts.up", "mlp.experts.*.up_proj"},
+    {"experts.down", "mlp.experts.*.down_proj"},
+};
+
+constexpr Name transformersMixtralLayer[] = {
+    {"attention_norm", "input_layernorm"},
+    {"query", "self_attn.q_proj"},
+    {"key", "self_attn.k_proj"},
+    {"value", "self_attn.v_proj"},
+    {"output", "self_attn.o_proj"},
+    {"mlp_norm", "post_attention_layernorm"},
+    {"router", "block_sparse_moe.gate"},
+    {"experts.gate", "block_sparse_moe.experts.*.w1"},
+    {"experts.up", "block_sparse_moe.experts.*.w3"},
+    {"experts.down", "block_sparse_moe.experts.*.w2"},
 };
 
 constexpr Name transformersGpt2Top[] = {{"token_embedding", "transformer.wte"},
@@ -155,6 +172,10 @@ constexpr Name ggufLayer[] = {
     {"up", "ffn_up"},
     {"down", "ffn_down"},
     {"mlp_post_norm", "post_ffw_norm"},
+    {"router", "ffn_gate_inp"},
+    {"experts.gate", "ffn_gate_exps"},
+    {"experts.up", "ffn_up_exps"},
+    {"experts.down", "ffn_down_exps"},
 };
 
 Place placeAtTop(std::span<const Name> names, const Parts &parts) {
@@ -182,6 +203,8 @@ static Scheme schemeOf(const ModelConfig &config) {
             {"attention.query_key_value", ""}};
   if (config.family == "gptj")
     return {transformersGptjTop, "transformer.h.", transformersGptjLayer};
+  if (config.family == "mixtral")
+    return {transformersTop, "model.layers.", transformersMixtralLayer};
   if (config.family == "starcoder2")
     return {transformersTop, "model.layers.", transformersStarcoderLayer};
   return {transformersTop,

@@ -19,18 +19,21 @@ struct Llama {
   }
 
   Value layer(const Scope &scope, int64_t index, Value x) const {
-    int64_t width = options.width, hidden = options.hidden;
     Value h = before(scope, "attention_norm", x);
     Value mixed = attend(scope, index, h);
-    Value attended = product(scope, "output", mixed, width, options.outputBias);
+    Value attended = product(scope, "output", mixed, options.width, options.outputBias);
     x = add(x, after(scope, "attention_post_norm", attended)).named("attention_sum");
 
     h = before(scope, "mlp_norm", x);
-    Value gate = product(scope, "gate", h, hidden, options.mlpBias);
-    gate = activate(options.activation, gate).named("activation");
-    Value gated = (gate * product(scope, "up", h, hidden, options.mlpBias)).named("gated");
-    Value made = product(scope, "down", gated, width, options.mlpBias);
+    Value made = hasExperts(index) ? mixture(scope, h) : mlp(scope, h);
     return add(x, after(scope, "mlp_post_norm", made)).named("mlp_sum");
+  }
+
+  Value mlp(const Scope &scope, Value h) const {
+    Value gate = product(scope, "gate", h, options.hidden, options.mlpBias);
+    gate = activate(options.activation, gate).named("activation");
+    Value up = product(scope, "up", h, options.hidden, options.mlpBias);
+    return product(scope, "down", (gate * up).named("gated"), options.width, options.mlpBias);
   }
 
   Value attend(const Scope &scope, int64_t index, Value h) const {
@@ -55,6 +58,24 @@ struct Llama {
     return attention(attend);
   }
   // [end excerpt]
+
+  /// Every token goes through the experts that its scores are highest for; what they give is summed
+  /// up by weight.
+  Value mixture(const Scope &scope, Value h) const {
+    int64_t width = options.width, hidden = options.expertHidden, experts = options.experts;
+    Value scores = linear(h, scope.weight("router", {experts, width}));
+    scores = options.weightsSumToOne ? scores : softmax(scores).named("shares");
+    auto [weights, ids] = topK(scores, options.expertsPerToken);
+    weights = options.weightsSumToOne ? softmax(weights).named("shares") : weights;
+
+    Value gate = expertLinear(h, scope.weight("experts.gate", {experts, hidden, width}), ids);
+    gate = activate(options.activation, gate).named("activation");
+    Value up = expertLinear(h, scope.weight("experts.up", {experts, hidden, width}), ids);
+    Value down = scope.weight("experts.down", {experts, width, hidden});
+    Value made = expertLinear((gate * up).named("gated"), down, ids);
+    made = (made * reshape(weights, {anySize, options.expertsPerToken, 1})).named("weighted");
+    return reshape(reduceSum(made, 1).named("mixed"), {anySize, width});
+  }
 
   /// A product, and its bias where there is one.
   Value product(const Scope &scope, const std::string &name, Value x, int64_t out,
@@ -89,6 +110,12 @@ struct Llama {
     return options.window != 0 &&
            (options.windowed.empty() ||
             (size_t(index) < options.windowed.size() && options.windowed[size_t(index)]));
+  }
+
+  bool hasExperts(int64_t index) const {
+    return options.experts != 0 &&
+           (options.mixture.empty() ||
+            (size_t(index) < options.mixture.size() && options.mixture[size_t(index)]));
   }
 
   Value embedding(Value table, Value ids) const {

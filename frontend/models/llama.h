@@ -28,6 +28,11 @@ struct LlamaOptions {
   bool normBefore = true; ///< of what goes into attention and MLP
   bool normAfter = false; ///< of what comes out of them, before it is added
   Activation activation = Activation::silu;
+  int64_t experts = 0;         ///< MLPs that a token chooses among; 0: there is one for all
+  int64_t expertsPerToken = 0; ///< how many it chooses
+  int64_t expertHidden = 0;    ///< entries inside the MLP of an expert
+  bool weightsSumToOne = true; ///< of the chosen experts; else they are parts of the whole softmax
+  std::vector<bool> mixture = {};                      ///< the layers with experts; empty: all
   int64_t window = 0;                                  ///< positions seen by a query; 0: all
   std::vector<bool> windowed = {};                     ///< the layers with it; empty: all
   std::optional<Rotary> windowRotary = std::nullopt;   ///< of those layers, if another
@@ -45,6 +50,9 @@ struct LlamaOptions {
 ///     layers.N.query_norm, .key_norm        [headWidth] or [heads or kvHeads * headWidth]
 ///     layers.N.output                       [width, heads * headWidth]
 ///     layers.N.gate, .up, .down             [hidden, width], the last [width, hidden]
+///     layers.N.router                       [experts, width], with experts; and instead of the MLP
+///     layers.N.experts.gate, .up, .down     [experts, expertHidden, width], the last
+///                                           [experts, width, expertHidden]
 ///     layers.N.attention_post_norm, .mlp_post_norm    [width], with normAfter
 ///     final_norm                            [width]
 ///     output                                [words, width], unless tied

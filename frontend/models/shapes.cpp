@@ -50,11 +50,28 @@ static Graph llama1b(ElementType weights) {
                 .weights = weights});
 }
 
+static Graph mixture1b(ElementType weights) {
+  return llama({.width = 1024,
+                .layers = 24,
+                .heads = 16,
+                .kvHeads = 8,
+                .words = 49152,
+                .context = 4096,
+                .rotary = {.pairing = Pairing::halfSplit},
+                .tied = true,
+                .weights = weights,
+                .experts = 32,
+                .expertsPerToken = 8,
+                .expertHidden = 512});
+}
+
 static constexpr BuiltinShape shapes[] = {
     {"tiny", "LLaMA, 64 wide, 2 layers, 4 heads over 2, 512 words", tiny},
     {"gpt2-small", "GPT-2 of 124 million parameters", gpt2Small},
     {"llama-110m", "LLaMA of 134 million parameters, 768 wide, 12 layers", llama110m},
     {"llama-1b", "TinyLlama-1.1B's shape: 2048 wide, 22 layers, 32 heads over 4", llama1b},
+    {"mixture-1b", "Granite-3.0-1B-A400M's shape: 1024 wide, 24 layers, 8 of 32 experts",
+     mixture1b},
 };
 
 std::span<const BuiltinShape> builtinShapes() { return shapes; }

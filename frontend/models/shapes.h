@@ -13,7 +13,7 @@ struct BuiltinShape {
   Graph (*build)(ElementType weights);
 };
 
-/// All of them, smallest first: tiny, gpt2-small, llama-110m, llama-1b.
+/// All of them, smallest first: tiny, gpt2-small, llama-110m, llama-1b, mixture-1b.
 std::span<const BuiltinShape> builtinShapes();
 
 /// The one of that name, or null.

@@ -65,6 +65,19 @@ inline std::vector<TinyModel> tinyModels() {
                        .causal = false,
                        .weights = weights});
        }},
+      {"llama_mixture",
+       [](ElementType weights) {
+         return llama({.width = 32,
+                       .layers = 2,
+                       .heads = 4,
+                       .kvHeads = 2,
+                       .words = 64,
+                       .context = 512,
+                       .weights = weights,
+                       .experts = 5,
+                       .expertsPerToken = 2,
+                       .expertHidden = 40});
+       }},
       {"gpt2",
        [](ElementType weights) {
          return gpt2({.width = 32,

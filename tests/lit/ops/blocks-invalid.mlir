@@ -2,7 +2,7 @@
 
 // What is refused of weights in quantised blocks and of the activations quantised for them.
 
-// expected-error@+1 {{holds blocks in two dimensions, found [64] !heddle.blocks<q8_0>}}
+// expected-error@+1 {{holds blocks in two or three dimensions, found [64] !heddle.blocks<q8_0>}}
 heddle.param @w : tensor<64x!heddle.blocks<q8_0>>
 
 // -----

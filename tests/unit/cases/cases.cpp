@@ -8,8 +8,8 @@ namespace heddle::test {
 
 std::vector<OpCase> opCases() {
   std::vector<OpCase> all;
-  for (auto cases :
-       {elementwiseCases, mathCases, shapeCases, attentionCases, fusedCases, projectionCases})
+  for (auto cases : {elementwiseCases, mathCases, shapeCases, attentionCases, fusedCases,
+                     projectionCases, expertCases})
     for (OpCase &test : cases())
       all.push_back(std::move(test));
   return all;

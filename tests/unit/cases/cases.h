@@ -54,6 +54,7 @@ std::vector<OpCase> shapeCases();
 std::vector<OpCase> attentionCases();
 std::vector<OpCase> fusedCases();
 std::vector<OpCase> projectionCases();
+std::vector<OpCase> expertCases();
 
 /// A worked example of the theory: runs models and checks what they give (with GoogleTest).
 struct Example {

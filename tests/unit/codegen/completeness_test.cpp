@@ -84,6 +84,7 @@ const std::map<std::string, std::string> withoutKernel = {
     {"heddle.weight", "an operand of kernels"},
     {"heddle.constant", "an operand of kernels"},
     {"heddle.gated_mlp", "expand-composites makes matmuls of it"},
+    {"heddle.expert_matmul", "prepare-kernels makes an expert_linear of it"},
     {"heddle.unary", "prepare-kernels makes a map of it"},
     {"heddle.binary", "prepare-kernels makes a map of it"},
     {"heddle.select", "prepare-kernels makes a map of it"},

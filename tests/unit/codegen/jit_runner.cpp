@@ -40,6 +40,21 @@ struct QuantisedRows : runtime::BlockSource {
   int64_t width;
 };
 
+std::vector<uint8_t> layOut(const runtime::ParamUse &use, const std::vector<float> &values);
+
+/// The matrices of experts, one after the other.
+std::vector<uint8_t> layOutExperts(const runtime::ParamUse &use, const std::vector<float> &values) {
+  runtime::ParamUse one = use;
+  one.shape.erase(one.shape.begin());
+  auto size = ptrdiff_t(values.size()) / use.shape[0];
+  std::vector<uint8_t> bytes;
+  for (auto at = values.begin(); at != values.end(); at += size) {
+    std::vector<uint8_t> expert = layOut(one, {at, at + size});
+    bytes.insert(bytes.end(), expert.begin(), expert.end());
+  }
+  return bytes;
+}
+
 /// A quantised weight as `use` wants it.
 std::vector<uint8_t> layOutBlocks(const runtime::ParamUse &use, const std::vector<float> &values) {
   const runtime::BlockFormat &format = *runtime::blockFormat(use.type);
@@ -60,6 +75,8 @@ std::vector<uint8_t> layOutBlocks(const runtime::ParamUse &use, const std::vecto
 
 /// A weight laid out as `use` wants it.
 std::vector<uint8_t> layOut(const runtime::ParamUse &use, const std::vector<float> &values) {
+  if (use.shape.size() == 3 && use.layout == runtime::Layout::panels)
+    return layOutExperts(use, values);
   if (runtime::blockFormat(use.type))
     return layOutBlocks(use, values);
   bool bf16 = use.type == runtime::ElementType::bf16;

@@ -45,6 +45,26 @@ TEST_P(Families, RunAsWrittenElsewhere) {
 INSTANTIATE_TEST_SUITE_P(Models, Families, testing::ValuesIn(test::writtenModels()),
                          [](const auto &info) { return std::string(info.param.name); });
 
+// What GGUF cannot say: a layer without experts, and weights that are parts of the whole softmax.
+TEST(Mixtures, MayHavePlainLayersAndWeightsThatDoNotSumToOne) {
+  WrittenModel model = test::writtenQwen3Moe();
+  model.config["norm_topk_prob"] = false;
+  model.meaning.weightsSumToOne = false;
+  model.config["mlp_only_layers"] = json::Array{0};
+  std::erase_if(model.tensors,
+                [](const auto &entry) { return entry.first.starts_with("model.layers.0.mlp."); });
+  for (const char *name : {"mlp.gate_proj", "mlp.up_proj"})
+    addMatrix(model, inLayer(0, name), hidden, width);
+  addMatrix(model, inLayer(0, "mlp.down_proj"), width, hidden);
+  const test::TemporaryFolder folder;
+  auto loaded = loadModel(writeFolder(folder, model));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::vector<int32_t> ids = someIds(21);
+  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
+  expectExactLogits(*loaded, ids, expected);
+  EXPECT_LE(difference(nativeLogits(*loaded, ids, {11, 8, 1, 1}, 64), expected).rms, 1e-5);
+}
+
 //===-- Rotary scaling at long positions ------------------------------------------------------===//
 
 struct Scaling {

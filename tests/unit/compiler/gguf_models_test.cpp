@@ -46,7 +46,9 @@ std::string ggufName(const std::string &name, bool hasNormsAfter) {
       {"mlp.gate_proj", "ffn_gate"},
       {"mlp.up_proj", "ffn_up"},
       {"mlp.gate_up_proj", "ffn_up"},
-      {"mlp.down_proj", "ffn_down"}};
+      {"mlp.down_proj", "ffn_down"},
+      {"mlp.gate", "ffn_gate_inp"},
+      {"block_sparse_moe.gate", "ffn_gate_inp"}};
   return "blk." + layer + "." + parts.at(part) + ending;
 }
 
@@ -61,6 +63,28 @@ PlainTensor permuted(const PlainTensor &tensor, int64_t heads) {
         result.values[size_t(to * columns + c)] = tensor.values[size_t(from * columns + c)];
     }
   return result;
+}
+
+/// The experts' matrices of each layer, one after the other under the names that llama.cpp gives
+/// them.
+std::map<std::string, PlainTensor> expertsOf(const WrittenModel &model) {
+  std::map<std::string, PlainTensor> all;
+  const test::PlainFamily &meaning = model.meaning;
+  const char *names[] = {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
+  for (int64_t layer = 0; meaning.mixture && layer < layers; ++layer)
+    for (int64_t expert = 0;; ++expert) {
+      const std::string prefix =
+          test::inLayer(layer, meaning.mixture) + "experts." + std::to_string(expert) + ".";
+      if (!model.tensors.contains(prefix + meaning.expertParts[0] + ".weight"))
+        break;
+      for (size_t part = 0; part < 3; ++part) {
+        const PlainTensor &one = model.tensors.at(prefix + meaning.expertParts[part] + ".weight");
+        PlainTensor &joined = all["blk." + std::to_string(layer) + "." + names[part] + ".weight"];
+        joined.shape = {expert + 1, one.shape[0], one.shape[1]};
+        joined.values.insert(joined.values.end(), one.values.begin(), one.values.end());
+      }
+    }
+  return all;
 }
 
 /// `model` as a file of architecture `name`.
@@ -88,7 +112,19 @@ GgufFile ggufOf(const WrittenModel &model, const std::string &name, bool isPermu
   if (name == "granite")
     f32("embedding_scale", meaning.embeddingScale), f32("residual_scale", meaning.residualScale),
         f32("attention.scale", meaning.attentionScale), f32("logit_scale", 1 / meaning.logitScale);
+  if (meaning.mixture)
+    u32("expert_count", name == "llama" ? 5 : 6), u32("expert_used_count", meaning.expertsPerToken);
+  if (name == "qwen3moe")
+    u32("expert_feed_forward_length", 10);
+  auto add = [&](const std::string &tensorName, const PlainTensor &tensor) {
+    file.tensor(tensorName, tensor.shape, ggml::f32,
+                {reinterpret_cast<const char *>(tensor.values.data()), tensor.values.size() * 4});
+  };
+  for (const auto &[tensorName, tensor] : expertsOf(model))
+    add(tensorName, tensor);
   for (const auto &[published, original] : model.tensors) {
+    if (published.find(".experts.") != published.npos)
+      continue;
     PlainTensor tensor = original;
     if (published.find("norm") != published.npos)
       for (float &value : tensor.values)
@@ -96,8 +132,7 @@ GgufFile ggufOf(const WrittenModel &model, const std::string &name, bool isPermu
     const bool isQuery = published.find("q_proj") != published.npos;
     if (isPermuted && (isQuery || published.find("k_proj") != published.npos))
       tensor = permuted(tensor, isQuery ? heads : kvHeads);
-    file.tensor(ggufName(published, meaning.normOut != nullptr), tensor.shape, ggml::f32,
-                {reinterpret_cast<const char *>(tensor.values.data()), tensor.values.size() * 4});
+    add(ggufName(published, meaning.normOut != nullptr), tensor);
   }
   return file;
 }
@@ -144,7 +179,8 @@ INSTANTIATE_TEST_SUITE_P(
                     AsGguf{"qwen2", "qwen2", false}, AsGguf{"qwen3", "qwen3", false},
                     AsGguf{"phi3", "phi3", false}, AsGguf{"gemma", "gemma", false},
                     AsGguf{"gemma2", "gemma2", false}, AsGguf{"gemma3", "gemma3", false},
-                    AsGguf{"olmo2", "olmo2", false}, AsGguf{"granite", "granite", true}),
+                    AsGguf{"olmo2", "olmo2", false}, AsGguf{"granite", "granite", true},
+                    AsGguf{"mixtral", "llama", true}, AsGguf{"qwen3_moe", "qwen3moe", false}),
     [](const auto &info) { return std::string(info.param.family); });
 
 std::string errorOf(const GgufFile &file) {
@@ -164,7 +200,7 @@ TEST(GgufModel, SaysWhatIsWrong) {
   expect(ggufOf(model, "llama", true).key<uint32_t>("llama.twist", GgufType::u32, 1),
          "key 'llama.twist'");
   expect(ggufOf(model, "llama", true).key<uint32_t>("llama.expert_count", GgufType::u32, 8),
-         "mixtures of experts");
+         "'llama.expert_used_count' is missing: expected 1 to the 8 experts");
   expect(ggufOf(model, "llama", true).key<uint16_t>("split.count", GgufType::u16, 2),
          "several GGUF files");
   expect(ggufOf(model, "llama", true).text("llama.rope.scaling.type", "twist"),

@@ -54,6 +54,16 @@ TEST(ModelFusions, Llama) {
                           Pair("push-selection", 1)));
 }
 
+// In every layer, in the place of the network: the gate of the experts, and their weights after the
+// product that follows.
+TEST(ModelFusions, LlamaWithExperts) {
+  Counts counts =
+      fired(llama({.layers = 3, .experts = 4, .expertsPerToken = 2, .expertHidden = 48}));
+  EXPECT_EQ(counts["fuse-gated-linear"], 3);
+  EXPECT_EQ(counts["fuse-epilogue"], 6);
+  EXPECT_EQ(counts["fuse-attention"], 3);
+}
+
 // In every layer: attention; four products with a bias, of which two take the residual and one
 // GELU.
 TEST(ModelFusions, Gpt2) {

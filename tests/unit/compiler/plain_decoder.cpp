@@ -136,6 +136,8 @@ private:
   }
 
   Vector mlp(const Vector &h) {
+    if (family.mixture && tensors.contains(prefix + family.mixture + "gate.weight"))
+      return mixture(prefix + family.mixture, h);
     Vector gate, up;
     if (tensors.contains(prefix + "mlp.gate_up_proj.weight")) {
       const Vector both = matrix(prefix + "mlp.gate_up_proj", h);
@@ -145,13 +147,46 @@ private:
       gate = matrix(prefix + "mlp.gate_proj", h);
       up = matrix(prefix + "mlp.up_proj", h);
     }
+    return matrix(prefix + "mlp.down_proj", gated(std::move(gate), up));
+  }
+
+  /// As the transformers library has it: shares of all experts, the largest ones, their sum.
+  Vector mixture(const std::string &name, const Vector &h) {
+    Vector shares = matrix(name + "gate", h);
+    const double most = *std::max_element(shares.begin(), shares.end());
+    double all = 0;
+    for (double &share : shares)
+      all += share = std::exp(share - most);
+    std::vector<size_t> order(shares.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return shares[a] > shares[b]; });
+    order.resize(size_t(family.expertsPerToken));
+    if (family.weightsSumToOne) {
+      all = 0;
+      for (size_t expert : order)
+        all += shares[expert];
+    }
+    Vector result(h.size());
+    for (size_t expert : order) {
+      const std::string of = name + "experts." + std::to_string(expert) + ".";
+      const Vector made =
+          matrix(of + family.expertParts[2], gated(matrix(of + family.expertParts[0], h),
+                                                   matrix(of + family.expertParts[1], h)));
+      for (size_t i = 0; i < made.size(); ++i)
+        result[i] += shares[expert] / all * made[i];
+    }
+    return result;
+  }
+
+  Vector gated(Vector gate, const Vector &up) const {
     for (size_t i = 0; i < gate.size(); ++i) {
       const double x = gate[i];
       const double inner = 0.79788456080286535588 * (x + 0.044715 * x * x * x); // sqrt(2 / pi)
       gate[i] =
           (family.geluGate ? 0.5 * x * (1 + std::tanh(inner)) : x / (1 + std::exp(-x))) * up[i];
     }
-    return matrix(prefix + "mlp.down_proj", gate);
+    return gate;
   }
 
   Vector normed(const std::string &name, const Vector &x) const {

@@ -30,6 +30,10 @@ struct PlainFamily {
   const char *mlpNormOut = nullptr;
   bool normHeads = false, normWhole = false; ///< of queries and keys
   bool geluGate = false;
+  const char *mixture = nullptr; ///< where the experts of a layer are, of layers that have some
+  const char *expertParts[3] = {"gate_proj", "up_proj", "down_proj"};
+  int64_t expertsPerToken = 0;
+  bool weightsSumToOne = true; ///< of the chosen experts
   double embeddingScale = 1, residualScale = 1, logitScale = 1, attentionScale = 0;
   double attentionCap = 0, logitCap = 0;
   /// Angle per position of pair i in a layer, and the factor on turned entries.

@@ -10,7 +10,7 @@ using namespace heddle;
 
 namespace {
 
-Graph model() {
+Graph model(bool mixture) {
   // Widths that are multiples of 32, but not of 256, and of neither.
   return llama({.width = 288,
                 .layers = 3,
@@ -18,7 +18,10 @@ Graph model() {
                 .kvHeads = 2,
                 .hidden = 340,
                 .words = 200,
-                .context = 256});
+                .context = 256,
+                .experts = mixture ? 5 : 0,
+                .expertsPerToken = 2,
+                .expertHidden = 340});
 }
 
 std::vector<int32_t> someIds(size_t count) {
@@ -28,9 +31,15 @@ std::vector<int32_t> someIds(size_t count) {
   return ids;
 }
 
-class QuantisedModel : public testing::TestWithParam<std::string_view> {
+struct Quantised {
+  std::string_view type;
+  bool mixture = false;
+};
+
+class QuantisedModel : public testing::TestWithParam<Quantised> {
 protected:
-  WeightType type() const { return *WeightType::find(GetParam()); }
+  WeightType type() const { return *WeightType::find(GetParam().type); }
+  Graph model() const { return ::model(GetParam().mixture); }
 
   Session session(const CompileOptions &options, int threads) {
     auto compiled = compile(model(), options, randomWeights(3));
@@ -65,7 +74,7 @@ TEST_P(QuantisedModel, IsNearItsBlocksInDoubles) {
   Difference error = difference(logits({.dtype = type()}, 2, {60}), *expected);
   RecordProperty("rms", std::to_string(error.rms));
   // The K formats share a scale among 256 activations: codegen/README.md, Decisions.
-  bool shared = GetParam().find("_k") != std::string_view::npos;
+  bool shared = GetParam().type.find("_k") != std::string_view::npos;
   EXPECT_LT(error.rms, shared ? 4e-2 : 3e-2);
 }
 
@@ -77,8 +86,15 @@ TEST_P(QuantisedModel, SameBitsHoweverTheWorkIsCut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, QuantisedModel,
-                         testing::Values("q8_0", "q4_0", "q4_k", "q4_k_m", "q6_k", "int8"),
-                         [](const auto &info) { return std::string(info.param); });
+                         testing::Values(Quantised{"q8_0"}, Quantised{"q4_0"}, Quantised{"q4_k"},
+                                         Quantised{"q4_k_m"}, Quantised{"q6_k"}, Quantised{"int8"},
+                                         Quantised{"q8_0", true}, Quantised{"q4_0", true},
+                                         Quantised{"q4_k_m", true}, Quantised{"q6_k", true},
+                                         Quantised{"int8", true}),
+                         [](const auto &info) {
+                           return std::string(info.param.type) +
+                                  (info.param.mixture ? "_mixture" : "");
+                         });
 
 TEST(QuantisedModel, MixesAreThoseOfLlamaCpp) {
   Graph graph = llama({.width = 256, .layers = 4, .heads = 4, .hidden = 256, .words = 64});

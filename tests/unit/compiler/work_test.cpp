@@ -69,6 +69,26 @@ TEST(Work, IsTheSameAtEveryLevelThatHasProducts) {
   EXPECT_FALSE(countWork(ModelSource::fromText(*loops, "text")));
 }
 
+TEST(Work, OfAMixtureIsThatOfTheChosenExperts) {
+  LlamaOptions mixture = shape;
+  mixture.experts = 8, mixture.expertsPerToken = 2, mixture.expertHidden = 32;
+  constexpr int64_t expert = 3 * 32 * 64, router = 8 * 64;
+  auto work = countWork(llama(mixture), ElementType::bf16);
+  ASSERT_TRUE(work) << work.error().message;
+  EXPECT_EQ(work->layerWeights + work->headWeights,
+            3 * (layer - network + router + 2 * expert) + 512 * 64);
+  // What chooses experts stays f32.
+  constexpr int64_t others = (3 * (layer - network) + 512 * 64) * 2 + 3 * router * 4 + norms;
+  EXPECT_EQ(work->weightBytes, others + 3 * 8 * expert * 2);
+  EXPECT_DOUBLE_EQ(work->decodeBytes(1), others + 3 * 2 * expert * 2);
+  EXPECT_DOUBLE_EQ(work->decodeBytes(2), others + 3 * 3.5 * expert * 2); // 8 * (1 - 0.75^2)
+  auto fused = show(llama(mixture), Level::fused);
+  ASSERT_TRUE(fused);
+  auto again = countWork(ModelSource::fromText(*fused, "text"));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->layerWeights + again->headWeights, work->layerWeights + work->headWeights);
+}
+
 TEST(Work, CausalAttentionIsHalf) {
   Work work{.pairFlops = 10, .causal = true};
   EXPECT_EQ(work.flops(1, 4, 0, 0), 10 * (1 + 2 + 3 + 4));

@@ -121,6 +121,52 @@ static WrittenModel qwen3() {
   return model;
 }
 
+void addExperts(WrittenModel &model, int64_t layer, int64_t experts, int64_t hidden) {
+  for (const char *name : {"mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"})
+    model.tensors.erase(inLayer(layer, name) + ".weight");
+  const PlainFamily &meaning = model.meaning;
+  const std::string prefix = inLayer(layer, meaning.mixture);
+  addMatrix(model, prefix + "gate", experts, width);
+  for (int64_t i = 0; i < experts; ++i) {
+    const std::string of = prefix + "experts." + std::to_string(i) + ".";
+    addMatrix(model, of + meaning.expertParts[0], hidden, width);
+    addMatrix(model, of + meaning.expertParts[1], hidden, width);
+    addMatrix(model, of + meaning.expertParts[2], width, hidden);
+  }
+}
+
+static WrittenModel mixtral() {
+  WrittenModel model = untied(writtenKin("mixtral"));
+  model.config["num_local_experts"] = 5;
+  model.config["num_experts_per_tok"] = 2;
+  model.config["router_aux_loss_coef"] = 0.02;
+  model.config["sliding_window"] = nullptr;
+  model.meaning.mixture = "block_sparse_moe.";
+  model.meaning.expertParts[0] = "w1";
+  model.meaning.expertParts[1] = "w3";
+  model.meaning.expertParts[2] = "w2";
+  model.meaning.expertsPerToken = 2;
+  for (int64_t i = 0; i < layers; ++i)
+    addExperts(model, i, 5, hidden);
+  return model;
+}
+
+WrittenModel writtenQwen3Moe() {
+  WrittenModel model = untied(qwen3());
+  model.config["model_type"] = "qwen3_moe";
+  model.config["num_experts"] = 6;
+  model.config["num_experts_per_tok"] = 3;
+  model.config["moe_intermediate_size"] = 10;
+  model.config["norm_topk_prob"] = true;
+  model.config["decoder_sparse_step"] = 1;
+  model.config["mlp_only_layers"] = json::Array();
+  model.meaning.mixture = "mlp.";
+  model.meaning.expertsPerToken = 3;
+  for (int64_t i = 0; i < layers; ++i)
+    addExperts(model, i, 6, 10);
+  return model;
+}
+
 static WrittenModel phi3() {
   WrittenModel model = untied(writtenKin("phi3"));
   for (int64_t i = 0; i < layers; ++i) {
@@ -226,7 +272,9 @@ std::vector<NamedModel> writtenModels() {
           {"gemma2", [] { return gemma2(); }},
           {"gemma3", gemma3},
           {"olmo2", olmo2},
-          {"granite", granite}};
+          {"granite", granite},
+          {"mixtral", mixtral},
+          {"qwen3_moe", writtenQwen3Moe}};
 }
 
 std::string jsonText(json::Object object) {

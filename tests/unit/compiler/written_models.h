@@ -36,6 +36,11 @@ void addMatrix(WrittenModel &model, const std::string &name, int64_t out, int64_
                bool bias = false);
 std::string inLayer(int64_t layer, const std::string &name);
 
+/// Puts `experts` of `hidden` entries in the place of a layer's MLP, named as `meaning` has them.
+void addExperts(WrittenModel &model, int64_t layer, int64_t experts, int64_t hidden);
+/// A mixture of the kin of Qwen 3: 6 experts of 10 entries, 3 for a token.
+WrittenModel writtenQwen3Moe();
+
 struct NamedModel {
   const char *name;
   WrittenModel (*make)();

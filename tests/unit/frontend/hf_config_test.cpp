@@ -227,6 +227,37 @@ TEST(HfConfig, ReadsWhatMakesGemma) {
   EXPECT_EQ(newer.windowRotary->base, 555);
 }
 
+TEST(HfConfig, ReadsMixtures) {
+  const auto family = [](const char *name, const JsonValue &changes) {
+    return read(with(with(llamaJson(), {{"model_type", name}}), changes)).model;
+  };
+  const ModelConfig mixtral =
+      family("mixtral", {{"num_local_experts", 4}, {"router_jitter_noise", 0.1}});
+  EXPECT_EQ(mixtral.experts, 4);
+  EXPECT_EQ(mixtral.expertsPerToken, 2);
+  EXPECT_EQ(mixtral.expertHidden, mixtral.hidden);
+  EXPECT_TRUE(mixtral.weightsSumToOne && mixtral.mixture.empty() && mixtral.window == 0);
+  const ModelConfig qwen = family("qwen3_moe", {{"moe_intermediate_size", 24},
+                                                {"decoder_sparse_step", 2},
+                                                {"mlp_only_layers", JsonValue::array({3})},
+                                                {"num_hidden_layers", 4},
+                                                {"output_router_logits", true}});
+  EXPECT_EQ(qwen.experts, 128);
+  EXPECT_EQ(qwen.expertsPerToken, 8);
+  EXPECT_EQ(qwen.expertHidden, 24);
+  EXPECT_FALSE(qwen.weightsSumToOne);
+  EXPECT_THAT(qwen.mixture, ElementsAre(false, true, false, false));
+  const auto error = [](const JsonValue &changes) {
+    return errorOf(with(with(llamaJson(), {{"model_type", "qwen3_moe"}}), changes));
+  };
+  EXPECT_THAT(error({{"num_experts", 4}}), HasSubstr("expected at most the 4 experts"));
+  for (const JsonValue &layers : {JsonValue::array({1, -1}), JsonValue::array({999}),
+                                  JsonValue::array({1.5}), JsonValue("x")})
+    EXPECT_THAT(error({{"mlp_only_layers", layers}}),
+                HasSubstr("an array of whole numbers from 0"));
+  EXPECT_THAT(error({{"shared_expert_intermediate_size", 8}}), HasSubstr("is not known"));
+}
+
 TEST(HfConfig, ReadsTheOtherFamilies) {
   const auto family = [](const char *name, const JsonValue &changes = JsonValue::object()) {
     return read(with(with(llamaJson(), {{"model_type", name}}), changes)).model;

@@ -68,6 +68,26 @@ TEST_P(PackingTest, UnpackingIsTheWayBack) {
   }
 }
 
+TEST_P(PackingTest, EveryExpertHasPanelsOfItsOwn) {
+  auto [type, threads] = GetParam();
+  ThreadPool pool(threads);
+  constexpr int64_t experts = 3, k = 37, n = 21;
+  PanelShape all{.type = type, .k = k, .n = n, .experts = experts};
+  PanelShape one{.type = type, .k = k, .n = n};
+  ASSERT_EQ(all.bytes(), experts * one.bytes());
+  std::vector<uint8_t> packed(static_cast<size_t>(all.bytes()));
+  packPanels(Numbered(), all, true, packed.data(), pool);
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    std::vector<float> back(k * n);
+    unpackPanels(packed.data() + expert * one.bytes(), one, back.data());
+    for (int64_t i = 0; i < k * n; ++i) {
+      float want = Numbered::at(expert * k * n + i % n * k + i / n);
+      ASSERT_EQ(back[static_cast<size_t>(i)],
+                type == ElementType::bf16 ? fromBf16(toBf16(want)) : want);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, PackingTest,
                          testing::Combine(testing::Values(ElementType::f32, ElementType::bf16),
                                           testing::Values(1, 3)));
