@@ -63,17 +63,39 @@ bool isStoredAs(ElementType element, Type stored) {
   llvm_unreachable("every type is handled");
 }
 
+bool isStoredAs(runtime::CacheElement element, Type stored) {
+  switch (element) {
+  case runtime::CacheElement::f32:
+    return stored.isF32();
+  case runtime::CacheElement::bf16:
+    return stored.isInteger(16) || stored.isInteger(32);
+  case runtime::CacheElement::f16:
+    return stored.isInteger(16);
+  case runtime::CacheElement::int8:
+    return stored.isInteger(8);
+  }
+  llvm_unreachable("every element is handled");
+}
+
 runtime::CacheShape cacheShapeOf(ir::CacheType type) {
   return {type.getLayers(), type.getHeads(), type.getKeyWidth(), type.getValueWidth(),
-          *elementTypeOf(type.getElement())};
+          cacheElementOf(type.getElement())};
+}
+
+runtime::CacheElement cacheElementOf(Type element) {
+  if (element.isF32())
+    return runtime::CacheElement::f32;
+  if (element.isBF16())
+    return runtime::CacheElement::bf16;
+  return element.isF16() ? runtime::CacheElement::f16 : runtime::CacheElement::int8;
 }
 
 int64_t keyBytes(const runtime::CacheShape &cache) {
-  return runtime::byteSize(cache.element, runtime::CacheLayout{cache, 1}.keysPerSlot());
+  return runtime::CacheLayout{cache, 1}.keyBytesPerSlot();
 }
 
 int64_t valueBytes(const runtime::CacheShape &cache) {
-  return runtime::byteSize(cache.element, runtime::CacheLayout{cache, 1}.valuesPerSlot());
+  return runtime::CacheLayout{cache, 1}.valueBytesPerSlot();
 }
 
 const runtime::BlockFormat *blockFormatOf(Type element) {

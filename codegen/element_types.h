@@ -15,8 +15,14 @@ std::optional<runtime::ElementType> elementTypeOf(mlir::Type element);
 /// storedType.
 bool isStoredAs(runtime::ElementType element, mlir::Type stored);
 
+/// Whether a memref of `stored` elements may be a side of a cache of `element`, in entries, in
+/// pairs of them or in bytes.
+bool isStoredAs(runtime::CacheElement element, mlir::Type stored);
+
 /// Layers, heads, widths and elements of a cache.
 runtime::CacheShape cacheShapeOf(ir::CacheType type);
+/// What a cache of `element` stores its entries as.
+runtime::CacheElement cacheElementOf(mlir::Type element);
 /// Bytes of one position in the keys or the values of a layer, all heads together.
 int64_t keyBytes(const runtime::CacheShape &cache);
 int64_t valueBytes(const runtime::CacheShape &cache);

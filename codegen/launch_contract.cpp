@@ -84,11 +84,9 @@ bool LaunchReader::has(Place place, StringRef name, Attribute what, Operand oper
   if (name == "reads" || name == "writes")
     return need && !inPanels && (writable || (name == "reads" && element)) &&
            llvm::any_of(bytes, [&](const Size &size) { return covers(size, *need); });
-  if (name == "cache_keys" || name == "cache_values") {
-    bool floats = program.cache.element == ElementType::f32;
-    return need && nameOf(source) == name && floats == stored.isF32() &&
+  if (name == "cache_keys" || name == "cache_values")
+    return need && nameOf(source) == name && isStoredAs(program.cache.element, stored) &&
            llvm::is_contained(bytes, *need);
-  }
   if (name == "appends")
     return source == Source::cacheKeys || source == Source::cacheValues;
   if (name == "panels") {

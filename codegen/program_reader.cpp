@@ -91,8 +91,7 @@ private:
       return input;
     }
     auto cache = dyn_cast<CacheType>(type);
-    auto element = cache ? elementTypeOf(cache.getElement()) : std::nullopt;
-    if (!element || program.hasCache)
+    if (!cache || program.hasCache)
       return op.emitOpError("has an argument of type ")
              << type << "; needs tensors, sequences and one cache at most";
     input.kind = runtime::Input::Kind::cache;

@@ -33,6 +33,7 @@ struct Handle {
 /// The place of a call, taken by default from the call itself.
 using Where = std::source_location;
 
+using runtime::CacheElement;
 using runtime::ElementType;
 
 /// Stands in a shape for a size that every call of the model decides, such as the number of tokens.

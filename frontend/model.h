@@ -55,10 +55,13 @@ struct CompileOptions {
   /// Fusions to make: `all`, `none`, `NAME,...` or `all,-NAME,...`; none said: all. Those that are
   /// named are made whatever was measured. An error for text that is fused already.
   std::optional<std::string> fuse = std::nullopt;
-  /// Type of the weights of products and of embedding tables; none said: as the graph says. The
-  /// cache has it too, or is bf16 where weights are quantised. An error for text of level planned
-  /// or loops.
+  /// Type of the weights of products and of embedding tables; none said: as the graph says. An
+  /// error for text of level planned or loops.
   std::optional<WeightType> dtype = std::nullopt;
+  /// What the KV cache stores its entries as; none said: f32 where all weights are, else bf16, or,
+  /// where no `dtype` is said either, as the graph says. An error for a model without a cache and
+  /// for text of level planned or loops.
+  std::optional<CacheElement> kv = std::nullopt;
   /// Instructions to use: `avx2`, `avx512`, `avx512_vnni`, `avx512_bf16`, or `native`, the best
   /// this processor has; none said: native. An error for text of level planned or loops.
   std::optional<std::string> isa = std::nullopt;
@@ -72,9 +75,9 @@ struct CompileOptions {
   std::string cacheFolder = "";
 };
 
-/// The model as text at `level`. Looks at `fuse`, `dtype` and `isa`. Never touches weights. Errors:
-/// those of the graph or the text, an option that is unknown, an instruction set this processor
-/// lacks, a level above the text's own.
+/// The model as text at `level`. Looks at `fuse`, `dtype`, `kv` and `isa`. Never touches weights.
+/// Errors: those of the graph or the text, an option that is unknown, an instruction set this
+/// processor lacks, a level above the text's own.
 Result<std::string> show(const ModelSource &source, Level level, Phase phase = Phase::prefill,
                          const CompileOptions &options = {});
 

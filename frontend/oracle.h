@@ -16,8 +16,9 @@ namespace heddle {
 /// Activations are doubles and never rounded.
 class Oracle {
 public:
-  /// The source is run as it stands, no pass changes it. Errors: those of the source; a weight that
-  /// is missing or of another shape; a text of level loops.
+  /// The source is run as it stands, no pass changes it; the cache holds doubles, whatever it says.
+  /// Errors: those of the source; a weight that is missing or of another shape; a text of level
+  /// loops.
   static Result<Oracle> create(const ModelSource &source,
                                std::shared_ptr<runtime::WeightStore> weights,
                                std::optional<WeightType> dtype = std::nullopt,

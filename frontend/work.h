@@ -39,6 +39,7 @@ struct Work {
 
 /// Counts the work of a model of any level from graph to planned. Errors: those of the source; a
 /// text of level loops.
-Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtype = std::nullopt);
+Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtype = std::nullopt,
+                       std::optional<CacheElement> kv = std::nullopt);
 
 } // namespace heddle

@@ -58,9 +58,15 @@ LogicalResult CacheType::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
       llvm::MulOverflow(rows, width, elements) || elements > maxCacheElements)
     return emitError() << "a cache of " << layers << " x " << heads << ", " << keyWidth << ", "
                        << valueWidth << " is larger than any model's";
-  if (!element.isF32() && !element.isBF16())
-    return emitError() << "a cache holds f32 or bf16, not " << element;
+  auto blocks = dyn_cast<BlocksType>(element);
+  if (!element.isF32() && !element.isBF16() && !element.isF16() &&
+      !(blocks && blocks.getKind() == BlockKind::Int8))
+    return emitError() << "a cache holds f32, bf16, f16 or !heddle.blocks<int8>, not " << element;
   return success();
+}
+
+Type CacheType::getViewElement() const {
+  return getElement().isBF16() ? getElement() : Type(Float32Type::get(getContext()));
 }
 
 } // namespace heddle::ir

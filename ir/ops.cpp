@@ -309,7 +309,7 @@ LogicalResult ProjectHeadsOp::verify() {
   if (int64_t(getLayer()) < 0 || int64_t(getLayer()) >= cache.getLayers())
     return emitOpError("appends to layer ") << getLayer() << " of a cache of " << cache.getLayers();
   auto all = [&](int64_t width) {
-    return RankedTensorType::get({heads, ShapedType::kDynamic, width}, cache.getElement());
+    return RankedTensorType::get({heads, ShapedType::kDynamic, width}, cache.getViewElement());
   };
   if (getNewCache().getType() != cache || getAllKeys().getType() != all(cache.getKeyWidth()) ||
       getAllValues().getType() != all(cache.getValueWidth()))

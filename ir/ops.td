@@ -352,8 +352,8 @@ def Heddle_CacheAppendOp : Heddle_GraphOp<"cache_append", [Heddle_CacheAppendInt
     Writes the rows of `keys` `[Hkv, T, d]` and `values` `[Hkv, T, dv]` to the cache of `layer` at the positions that `rows` gives, and
     returns the new cache and all keys and values of the call's sequences: `[Hkv, S, d]`, `[Hkv, S, dv]` and the description
     of their S rows. Each sequence takes its length so far rounded up to 16 rows; rows beyond its length are
-    unwritten: they read as 0 and belong to no sequence. Stored, and returned, in the cache's element type (f32 to bf16 rounds to nearest
-    even), so that the products with them follow the rule of `matmul`.
+    unwritten: they read as 0 and belong to no sequence. Stored in the cache's element type. Returned in bf16 from a cache in bf16,
+    so that the products with them follow the rule of `matmul`, else in f32.
 
     ```mlir
     %c1, %ks, %vs, %kr = heddle.cache_append %c, %k, %v, %rows {layer = 0 : i64} : (!heddle.cache<5 x 4, 8, 8, f32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences) -> (!heddle.cache<5 x 4, 8, 8, f32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences)

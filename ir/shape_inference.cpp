@@ -381,7 +381,7 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
   if (int64_t(adaptor.getLayer()) < 0 || int64_t(adaptor.getLayer()) >= cache.getLayers())
     return fail(location, "cache_append: layer ", adaptor.getLayer(), " of a cache of ",
                 cache.getLayers());
-  Type element = cache.getElement();
+  Type element = cache.getViewElement();
   types.push_back(cache);
   types.push_back(RankedTensorType::get({cache.getHeads(), dynamic, cache.getKeyWidth()}, element));
   types.push_back(

@@ -26,10 +26,19 @@ def Heddle_Cache : Heddle_Type<"Cache", "cache"> {
     values of width 64 in bf16, for as many slots and positions as the session gave it. It is a
     value that goes in and comes out: an append makes a new one, of which the old one may not be
     used again.
+
+    Elements are `f32`, `bf16`, `f16` or `!heddle.blocks<int8>`: bytes with an f32 scale for each key and each value, one
+    head's at one position. Values are rounded to nearest even where they are stored. In `f16` what is beyond 65504 becomes infinite. In
+    int8 the scale is the largest magnitude / 127; a key or value with an infinity or a NaN among its entries reads as NaN
+    throughout.
   }];
   let parameters = (ins "int64_t":$layers, "int64_t":$heads, "int64_t":$keyWidth,
                         "int64_t":$valueWidth, "::mlir::Type":$element);
   let assemblyFormat = "`<` $layers `x` $heads `,` $keyWidth `,` $valueWidth `,` $element `>`";
+  let extraClassDeclaration = [{
+    /// The element type of keys and values read out of it: bf16, or f32 of what has to be widened.
+    mlir::Type getViewElement() const;
+  }];
   let genVerifyDecl = 1;
 }
 

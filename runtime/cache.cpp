@@ -11,31 +11,55 @@
 namespace heddle::runtime {
 
 int64_t CacheLayout::paddedKeyWidth() const {
-  return shape.element == ElementType::bf16 ? (shape.keyWidth + 1) / 2 * 2 : shape.keyWidth;
+  return shape.element == CacheElement::bf16 ? (shape.keyWidth + 1) / 2 * 2 : shape.keyWidth;
 }
 
-int64_t CacheLayout::keysPerSlot() const {
-  return saturatingMul(saturatingMul(shape.heads, context), paddedKeyWidth());
+/// Bytes of a key or value of `width` entries, with its scale.
+static int64_t rowBytes(CacheElement element, int64_t width) {
+  return saturatingAdd(saturatingMul(width, entryBytes(element)), scaleBytes(element));
 }
 
-int64_t CacheLayout::valuesPerSlot() const {
-  return saturatingMul(saturatingMul(shape.heads, context), shape.valueWidth);
+int64_t CacheLayout::keyBytesPerSlot() const {
+  return saturatingMul(saturatingMul(shape.heads, context),
+                       rowBytes(shape.element, paddedKeyWidth()));
+}
+
+int64_t CacheLayout::valueBytesPerSlot() const {
+  return saturatingMul(saturatingMul(shape.heads, context),
+                       rowBytes(shape.element, shape.valueWidth));
+}
+
+int64_t CacheLayout::headIndex(int64_t slot, int64_t head, int64_t width) const {
+  int64_t bytes = (slot * shape.heads + head) * context * rowBytes(shape.element, width) +
+                  context * scaleBytes(shape.element);
+  return bytes / entryBytes(shape.element);
+}
+
+int64_t CacheLayout::scaleIndex(int64_t slot, int64_t head, int64_t width) const {
+  return (slot * shape.heads + head) * context * rowBytes(shape.element, width) / 4;
 }
 
 int64_t CacheLayout::keyIndex(int64_t slot, int64_t head, int64_t position, int64_t entry) const {
-  int64_t width = paddedKeyWidth();
-  int64_t block = (slot * shape.heads + head) * (context / keyBlock) + position / keyBlock;
-  int64_t lane = position % keyBlock;
-  if (shape.element == ElementType::bf16)
-    return block * width * keyBlock + (entry / 2 * keyBlock + lane) * 2 + entry % 2;
-  return (block * width + entry) * keyBlock + lane;
+  int64_t width = paddedKeyWidth(), lane = position % keyBlock;
+  int64_t block = headIndex(slot, head, width) + position / keyBlock * keyBlock * width;
+  if (shape.element == CacheElement::bf16)
+    return block + (entry / 2 * keyBlock + lane) * 2 + entry % 2;
+  return block + entry * keyBlock + lane;
 }
 
 int64_t CacheLayout::valueIndex(int64_t slot, int64_t head, int64_t position, int64_t entry) const {
-  int64_t base = (slot * shape.heads + head) * context;
-  if (shape.element == ElementType::bf16)
-    return ((base + position) / 2 * shape.valueWidth + entry) * 2 + position % 2;
-  return (base + position) * shape.valueWidth + entry;
+  int64_t width = shape.valueWidth, base = headIndex(slot, head, width);
+  if (shape.element == CacheElement::bf16)
+    return base + (position / 2 * width + entry) * 2 + position % 2;
+  return base + position * width + entry;
+}
+
+int64_t CacheLayout::keyScaleIndex(int64_t slot, int64_t head, int64_t position) const {
+  return scaleIndex(slot, head, paddedKeyWidth()) + position;
+}
+
+int64_t CacheLayout::valueScaleIndex(int64_t slot, int64_t head, int64_t position) const {
+  return scaleIndex(slot, head, shape.valueWidth) + position;
 }
 
 Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t context) {
@@ -46,18 +70,15 @@ Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t 
       slots > std::numeric_limits<int32_t>::max())
     return usageError(fmt::format(
         "a KV cache of {} slots of {} positions: both must be less than 2^31", slots, context));
-  if (shape.element != ElementType::f32 && shape.element != ElementType::bf16)
-    return internalError("a KV cache of elements that are neither f32 nor bf16");
   KvCache cache;
   cache.layout = {shape, roundUp(context, keyBlock)};
   cache.limit = context;
-  // Every layer starts on an aligned address: context is a multiple of 16, elements of 2 bytes.
-  int64_t size = byteSize(shape.element, 1);
+  // Every layer starts on an aligned address.
   auto layerBytes = [&](int64_t perSlot) {
-    return roundUp(saturatingMul(saturatingMul(perSlot, slots), size), bufferAlignment);
+    return roundUp(saturatingMul(perSlot, slots), bufferAlignment);
   };
-  cache.keyLayerBytes = layerBytes(cache.layout.keysPerSlot());
-  cache.valueLayerBytes = layerBytes(cache.layout.valuesPerSlot());
+  cache.keyLayerBytes = layerBytes(cache.layout.keyBytesPerSlot());
+  cache.valueLayerBytes = layerBytes(cache.layout.valueBytesPerSlot());
   int64_t bytes =
       saturatingMul(saturatingAdd(cache.keyLayerBytes, cache.valueLayerBytes), shape.layers);
   Result<Region> region =
@@ -138,14 +159,20 @@ void KvCache::prepare(std::span<const Sequence> sequences) {
 void KvCache::clear(int64_t slot, int64_t begin, int64_t end) {
   // All within one block: the positions are neighbours in each row of keys, and in the values.
   const CacheShape &shape = layout.shape;
-  const int64_t size = byteSize(shape.element, 1);
-  const int64_t paired = shape.element == ElementType::bf16 ? 2 : 1;
-  auto zero = [&](void *base, int64_t index, int64_t count) {
+  const int64_t paired = shape.element == CacheElement::bf16 ? 2 : 1;
+  auto clearItems = [](void *base, int64_t index, int64_t count, int64_t size) {
     std::memset(static_cast<std::byte *>(base) + index * size, 0,
                 static_cast<size_t>(count * size));
   };
+  auto zero = [&](void *base, int64_t index, int64_t count) {
+    clearItems(base, index, count, entryBytes(shape.element));
+  };
   for (int64_t layer = 0; layer < shape.layers; ++layer)
     for (int64_t head = 0; head < shape.heads; ++head) {
+      if (int64_t size = scaleBytes(shape.element)) {
+        clearItems(keys(layer), layout.keyScaleIndex(slot, head, begin), end - begin, size);
+        clearItems(values(layer), layout.valueScaleIndex(slot, head, begin), end - begin, size);
+      }
       for (int64_t entry = 0; entry < layout.paddedKeyWidth(); entry += paired)
         zero(keys(layer), layout.keyIndex(slot, head, begin, entry), (end - begin) * paired);
       int64_t position = begin;

@@ -12,7 +12,9 @@ namespace heddle::runtime {
 /// Where the elements of a layer lie, counted in elements from the layer's start. Keys stand in
 /// blocks of keyBlock positions, `[slot][head][context/16][d][16]`, in bf16 with neighbouring
 /// entries of a key in pairs, `[..][d/2][16][2]`; values by position, `[slot][head][context][dv]`,
-/// in bf16 with neighbouring positions in pairs, `[..][context/2][dv][2]`. An odd `d` is padded.
+/// in bf16 with neighbouring positions in pairs, `[..][context/2][dv][2]`. An odd `d` is padded in
+/// bf16. In int8 each head of a slot begins with the scales of its keys, or values, `[context]` of
+/// f32.
 struct CacheLayout {
   CacheShape shape;
   int64_t context = 0; ///< positions of a slot, a multiple of keyBlock
@@ -21,9 +23,17 @@ struct CacheLayout {
   int64_t paddedKeyWidth() const;
   int64_t keyIndex(int64_t slot, int64_t head, int64_t position, int64_t entry) const;
   int64_t valueIndex(int64_t slot, int64_t head, int64_t position, int64_t entry) const;
-  /// Elements of one slot of one layer.
-  int64_t keysPerSlot() const;
-  int64_t valuesPerSlot() const;
+  /// Where the scale of a key, or a value, lies, counted in f32 from the layer's start.
+  int64_t keyScaleIndex(int64_t slot, int64_t head, int64_t position) const;
+  int64_t valueScaleIndex(int64_t slot, int64_t head, int64_t position) const;
+  /// Bytes of one slot of one layer.
+  int64_t keyBytesPerSlot() const;
+  int64_t valueBytesPerSlot() const;
+
+private:
+  /// Where the entries of a head of `width` begin, and where its scales do.
+  int64_t headIndex(int64_t slot, int64_t head, int64_t width) const;
+  int64_t scaleIndex(int64_t slot, int64_t head, int64_t width) const;
 };
 
 /// New tokens for one sequence of a call.

@@ -113,11 +113,10 @@ Status Executor::checkCache(const Call &call, const Plan &plan) const {
   if (have.layers != want.layers || have.heads != want.heads || have.keyWidth != want.keyWidth ||
       have.valueWidth != want.valueWidth || have.element != want.element)
     return usageError(fmt::format(
-        "the KV cache has {} layers of {} heads, widths {} and {}, {} bytes an entry, but the "
-        "model "
-        "keeps {} layers of {} heads, widths {} and {}, {} bytes an entry",
-        have.layers, have.heads, have.keyWidth, have.valueWidth, byteSize(have.element, 1),
-        want.layers, want.heads, want.keyWidth, want.valueWidth, byteSize(want.element, 1)));
+        "the KV cache has {} layers of {} heads, widths {} and {}, in {}, but the model keeps {} "
+        "layers of {} heads, widths {} and {}, in {}",
+        have.layers, have.heads, have.keyWidth, have.valueWidth, typeName(have.element),
+        want.layers, want.heads, want.keyWidth, want.valueWidth, typeName(want.element)));
   for (size_t i = 0; i < program.inputs.size(); ++i)
     if (plan.inCache(i))
       if (Status status = call.cache()->check(batches[i].sequences); !status)

@@ -2,7 +2,9 @@
 
 #include "runtime/memory.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace heddle::runtime {
 namespace {
@@ -124,6 +126,36 @@ int64_t byteSize(ElementType type, int64_t count) {
   }
   return 0;
 }
+
+static constexpr std::string_view cacheElements[] = {"f32", "bf16", "f16", "int8"};
+
+std::string_view typeName(CacheElement element) {
+  return cacheElements[static_cast<size_t>(element)];
+}
+
+std::span<const std::string_view> cacheElementNames() { return cacheElements; }
+
+std::optional<CacheElement> findCacheElement(std::string_view name) {
+  auto place = std::find(std::begin(cacheElements), std::end(cacheElements), name);
+  if (place == std::end(cacheElements))
+    return std::nullopt;
+  return static_cast<CacheElement>(place - std::begin(cacheElements));
+}
+
+int64_t entryBytes(CacheElement element) {
+  switch (element) {
+  case CacheElement::f32:
+    return 4;
+  case CacheElement::bf16:
+  case CacheElement::f16:
+    return 2;
+  case CacheElement::int8:
+    return 1;
+  }
+  return 0;
+}
+
+int64_t scaleBytes(CacheElement element) { return element == CacheElement::int8 ? 4 : 0; }
 
 bool holds(const Program &program, const Operand &operand) {
   switch (operand.source) {

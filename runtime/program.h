@@ -5,7 +5,10 @@
 #include "runtime/abi.h"
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle::runtime {
@@ -127,6 +130,20 @@ struct Constant {
   std::vector<uint8_t> bytes;
 };
 
+/// What a cache stores an entry of a key or a value as. In int8 every key and every value, one
+/// head's at one position, has an f32 scale of its own, the largest magnitude / 127, and the
+/// entries are signed bytes; one that is not finite makes the scale, and so all entries read, NaN.
+enum class CacheElement : uint8_t { f32, bf16, f16, int8 };
+
+/// As `--kv` takes them.
+std::string_view typeName(CacheElement element);
+std::span<const std::string_view> cacheElementNames();
+std::optional<CacheElement> findCacheElement(std::string_view name);
+
+/// Bytes of an entry, and those of the scale that a key or a value has beside its entries.
+int64_t entryBytes(CacheElement element);
+int64_t scaleBytes(CacheElement element);
+
 /// What a cache holds: for each layer `heads` x context keys of width `keyWidth` and values of
 /// width `valueWidth`.
 struct CacheShape {
@@ -134,7 +151,7 @@ struct CacheShape {
   int64_t heads = 0;
   int64_t keyWidth = 0;
   int64_t valueWidth = 0;
-  ElementType element = ElementType::f32;
+  CacheElement element = CacheElement::f32;
 };
 
 /// One argument of the function.

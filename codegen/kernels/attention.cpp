@@ -12,7 +12,9 @@
 // are never touched, and there is no mask arithmetic but at the ends of a row.
 #include "codegen/kernels/kernels.h"
 
+#include "codegen/element_types.h"
 #include "codegen/kernels/block_classes.h"
+#include "codegen/kernels/cache_element.h"
 #include "codegen/kernels/key_source.h"
 #include "codegen/kernels/product.h"
 #include "codegen/kernels/region.h"
@@ -29,6 +31,8 @@ using namespace heddle::ir;
 namespace heddle::codegen {
 
 namespace {
+
+using runtime::CacheElement;
 
 constexpr int64_t block = runtime::keyBlock;
 
@@ -64,9 +68,9 @@ public:
         kernel(lowering, op, ("attention_" + phaseName(context.phase)).str()), e(kernel.emit),
         queryRows(queryRows), heads(heads), group(groupOf(op)),
         depth(op.getQuery().getType().getShape().back()),
-        valueWidth(op.getValue().getType().getShape().back()),
-        bf16Keys(op.getKey().getType().getElementType().isBF16()),
-        bf16Values(op.getValue().getType().getElementType().isBF16()) {}
+        valueWidth(op.getValue().getType().getShape().back()), keyElement(elementOf(op.getKey())),
+        valueElement(elementOf(op.getValue())), bf16Keys(keyElement == CacheElement::bf16),
+        bf16Values(valueElement == CacheElement::bf16) {}
 
   void run() {
     bindBuffers();
@@ -97,11 +101,15 @@ public:
     launch.bytes = elementCount(dims.sizes(op.getQuery())) * constantSize(4) +
                    elementCount(dims.sizes(op.getResult())) *
                        constantSize(storedBytes(op.getType().getElementType()));
-    for (Value tensor : {Value(op.getKey()), Value(op.getValue())})
-      launch.bytes =
-          launch.bytes +
-          elementCount(dims.sizes(tensor)) *
-              constantSize(storedBytes(cast<RankedTensorType>(tensor.getType()).getElementType()));
+    if (append) {
+      runtime::CacheShape shape = cacheShapeOf(cast<CacheType>(append.getCache().getType()));
+      launch.bytes = launch.bytes + keyRows() * constantSize(keyBytes(shape) + valueBytes(shape));
+    } else {
+      for (TypedValue<RankedTensorType> tensor : {op.getKey(), op.getValue()})
+        launch.bytes =
+            launch.bytes + elementCount(dims.sizes(tensor)) *
+                               constantSize(storedBytes(tensor.getType().getElementType()));
+    }
     // The workspace of one worker, and keys and values in the cache's layout.
     launch.attention = launch.scratch;
     if (!append)
@@ -111,6 +119,13 @@ public:
   }
 
 private:
+  /// How the buffer that holds keys, or values, stores them.
+  CacheElement elementOf(TypedValue<RankedTensorType> tensor) {
+    if (append)
+      return cacheElementOf(cast<CacheType>(append.getCache().getType()).getElement());
+    return cacheElementOf(tensor.getType().getElementType());
+  }
+
   /// Positions of operands of an attention.
   unsigned extrasBegin() const { return 3; }
   unsigned indexOf(Value operand) const {
@@ -130,15 +145,13 @@ private:
   void bindBuffers() {
     query = kernel.operand(0);
     result = kernel.result();
-    Type keyElement = op.getKey().getType().getElementType();
-    Type valueElement = op.getValue().getType().getElementType();
+    keys = kernel.flat(append ? Ref{Ref::cacheKeys, 1} : Ref{Ref::temporary, 0},
+                       entryType(e, keyElement));
+    values = kernel.flat(append ? Ref{Ref::cacheValues, 2} : Ref{Ref::temporary, 1},
+                         entryType(e, valueElement));
     if (append) {
-      keys = kernel.flat({Ref::cacheKeys, 1}, keyElement);
-      values = kernel.flat({Ref::cacheValues, 2}, valueElement);
       capacity = kernel.size(dims.context());
     } else {
-      keys = kernel.flat({Ref::temporary, 0}, keyElement);
-      values = kernel.flat({Ref::temporary, 1}, valueElement);
       capacity = kernel.size(packedCapacity(op, context));
     }
     if (op.getQueries()) {
@@ -359,15 +372,24 @@ private:
     });
   }
 
-  /// Elements before those of the present head, in its slot or batch, given the width of a
-  /// position.
-  Value headBase(int64_t width) {
+  /// Where the present head has its keys or values, in its slot or batch.
+  struct HeadPlace {
+    Value entries; ///< elements before the first one
+    Value scales;  ///< bytes before its first scale, where there are any
+  };
+  /// Given what one position takes of entries.
+  HeadPlace headPlace(int64_t width, CacheElement element) {
     Value before = e.add(e.mul(keysAt.slot, keyHeadsOf(op)), e.add(batchHeads, head));
-    return e.mul(e.mul(before, capacity), width);
+    before = e.mul(before, capacity);
+    int64_t scale = runtime::scaleBytes(element); // entries are bytes where there are scales
+    if (!scale)
+      return {e.mul(before, width), nullptr};
+    Value start = e.mul(before, width + scale);
+    return {e.add(start, e.mul(capacity, scale)), start};
   }
 
   void emitScores(Value row, int64_t rows) {
-    int64_t columns = context.target.avx512 ? 6 : 2;
+    int64_t columns = context.target.avx512 ? (keyElement == CacheElement::int8 ? 4 : 6) : 2;
     Value blocks = e.div(e.sub(lastKey, firstKey), block);
     Value whole = e.mul(e.div(blocks, columns), columns);
     auto emit = [&](Value at, int64_t width) { emitScoreTile(row, rows, at, width); };
@@ -378,8 +400,14 @@ private:
   /// Scores of `rows` rows against `columns` blocks of keys from block `at` of the tile on.
   void emitScoreTile(Value row, int64_t rows, Value at, int64_t columns) {
     int64_t perStep = bf16Keys ? 2 * lanes : lanes;
-    Value base =
-        e.add(headBase(queryStride()), e.mul(e.add(firstKey, e.mul(at, block)), queryStride()));
+    HeadPlace place = headPlace(queryStride(), keyElement);
+    Value first = e.add(firstKey, e.mul(at, block));
+    Value base = e.add(place.entries, e.mul(first, queryStride()));
+    SmallVector<Value> scales(columns);
+    for (int64_t j = 0; j < columns && place.scales; ++j) {
+      Value own = e.mul(e.add(first, j * block), runtime::scaleBytes(keyElement));
+      scales[j] = loadScales(e, keys, e.add(place.scales, own));
+    }
     ProductTile tile;
     tile.rows = rows;
     tile.columns = columns;
@@ -390,7 +418,8 @@ private:
     };
     tile.right = [&](int64_t column, Value step) {
       Value offset = e.add(e.mul(step, perStep), column * keySteps() * perStep);
-      return e.loadVector(keys, {e.add(base, offset)}, perStep);
+      Value loaded = e.loadVector(keys, {e.add(base, offset)}, perStep);
+      return bf16Keys ? loaded : widenEntries(e, keyElement, loaded, scales[column]);
     };
     SmallVector<Value> sums = emitProduct(e, context.target, tile, e.index(keySteps()));
     for (int64_t i = 0; i < rows; ++i)
@@ -399,17 +428,17 @@ private:
         Value column = e.add(e.mul(at, block), j * block);
         SmallVector<Value> elements = {sums[i * columns + j]};
         Value viewColumn = e.add(keysAt.toView, e.add(firstKey, column));
-        SmallVector<Value> place = placeOf(own, viewColumn);
+        SmallVector<Value> inTensors = placeOf(own, viewColumn);
         Value inView = extras.empty() && !hasTensorMask() ? Value() : insideView(viewColumn);
         for (Value extra : extras)
-          elements.push_back(loadElements(e, extra, place, inView));
+          elements.push_back(loadElements(e, extra, inTensors, inView));
         Value score = applyRegion(e, op.getBody(), elements);
         auto keep = [&](Value seen) {
           score = arith::SelectOp::create(e.b, e.loc, seen, score,
                                           e.splat(-std::numeric_limits<double>::infinity()));
         };
         if (mask)
-          keep(loadElements(e, mask, place, inView));
+          keep(loadElements(e, mask, inTensors, inView));
         if (keySegments) {
           Value numbers = loadElements(e, keySegments, {viewColumn}, inView);
           Value wanted = e.broadcast(e.load(querySegments, {tokenOf(own)}));
@@ -494,10 +523,11 @@ private:
   /// on.
   void emitValueTile(Value row, int64_t rows, int64_t panel, int64_t columns) {
     int64_t per = bf16Values ? 2 : 1;
-    SmallVector<Value> bases, scratchRows, lows, highs;
+    SmallVector<HeadPlace> places;
+    SmallVector<Value> scratchRows, lows, highs;
     for (int64_t h = 0; h < heads; ++h) {
       takeHead(e.index(h));
-      bases.push_back(headBase(valueWidth));
+      places.push_back(headPlace(valueWidth, valueElement));
       for (int64_t i = 0; i < rows; ++i)
         scratchRows.push_back(scratchRow(e.add(row, i)));
     }
@@ -538,7 +568,7 @@ private:
         return loadLeft(e, bf16Values ? weights : scores, {scratchRows[i], at}, bf16Values);
       };
       tile.right = [&](int64_t column, Value step) {
-        return valueVector(bases[column / columns], e.add(begin, step), panel + column % columns);
+        return valueVector(places[column / columns], e.add(begin, step), panel + column % columns);
       };
       if (edge) {
         // A value that the row does not see may be anything, even NaN: it is replaced by 0.
@@ -605,13 +635,19 @@ private:
   }
 
   /// 16 columns of the values at a step, as f32 or as pairs of neighbouring positions.
-  Value valueVector(Value base, Value step, int64_t panel) {
+  Value valueVector(const HeadPlace &place, Value step, int64_t panel) {
     int64_t per = bf16Values ? 2 : 1, width = lanes * per;
-    Value at = e.add(base, e.add(e.mul(step, valueWidth * per), panel * width));
+    Value at = e.add(place.entries, e.add(e.mul(step, valueWidth * per), panel * width));
     int64_t rest = (valueWidth - panel * lanes) * per;
-    if (rest >= width)
-      return e.loadVector(values, {at}, width);
-    return e.loadMasked(values, {at}, e.mask(e.index(rest), width), width);
+    Value loaded = rest >= width ? e.loadVector(values, {at}, width)
+                                 : e.loadMasked(values, {at}, e.mask(e.index(rest), width), width);
+    if (bf16Values)
+      return loaded;
+    Value scale;
+    if (place.scales)
+      scale =
+          loadScale(e, values, e.add(place.scales, e.mul(step, runtime::scaleBytes(valueElement))));
+    return widenEntries(e, valueElement, loaded, scale);
   }
 
   mutable AttentionOp op; // its accessors are not const
@@ -621,6 +657,7 @@ private:
   KernelBuilder kernel;
   Emit &e;
   int64_t queryRows, heads, group, depth, valueWidth;
+  CacheElement keyElement, valueElement;
   bool bf16Keys, bf16Values;
 
   Value query, result, keys, values, capacity, mask, querySegments, keySegments, sinks;

@@ -22,11 +22,24 @@ Value CachePlace::slotOf(Value sequence) const {
   return e.toIndex(e.load(records, e.add(e.mul(e.toIndex(sequence), 4), 3)));
 }
 
+Value CachePlace::blocksBefore(Value slot, Value head, Value context) const {
+  return e.mul(e.add(e.mul(slot, type().getHeads()), head), e.div(context, lanes));
+}
+
 Value CachePlace::blockOf(Value slot, Value head, Value position) const {
   Value context = kernel.size(kernel.context.dims.context());
-  Value row = e.add(e.mul(slot, type().getHeads()), head);
-  Value block = e.add(e.mul(row, e.div(context, lanes)), e.div(position, lanes));
-  return e.mul(block, blockWords());
+  Value before = blocksBefore(slot, head, context), block = e.div(position, lanes);
+  int64_t scale = runtime::scaleBytes(element());
+  if (!scale)
+    return e.mul(e.add(before, block), blockWords());
+  Value entries = e.add(e.mul(before, blockWords() + lanes * scale), e.mul(context, scale));
+  return e.add(entries, e.mul(block, blockWords()));
+}
+
+Value CachePlace::scaleOf(Value slot, Value head, Value position) const {
+  int64_t scale = runtime::scaleBytes(element());
+  Value before = blocksBefore(slot, head, kernel.size(kernel.context.dims.context()));
+  return e.add(e.mul(before, blockWords() + lanes * scale), e.mul(position, scale));
 }
 
 namespace {
@@ -34,6 +47,7 @@ namespace {
 /// 16 positions of a head.
 struct Block {
   Value start;  ///< first word of the block in the cache
+  Value scales; ///< first byte of its scales, where there are any
   Value filled; ///< which lanes hold something
   Value row;    ///< first row of the key view
 };
@@ -52,10 +66,13 @@ struct GatherEmitter : CachePlace {
   void gatherKeys(Value cache, Value result, Value head, const Block &block) {
     int64_t words = keyWords();
     Value zero = e.constant(e.b.getZeroAttr(e.vec(bf16() ? e.i32() : e.f32())));
+    Value scales = hasScales() ? loadScales(e, cache, block.scales) : Value();
     for (int64_t word = 0; word < words; word += lanes) {
       SmallVector<Value> square(lanes, zero);
       for (int64_t i = 0; i < std::min(lanes, words - word); ++i) {
         Value x = e.loadVector(cache, e.add(block.start, (word + i) * lanes));
+        if (!bf16())
+          x = widenEntries(e, element(), x, scales);
         square[i] = arith::SelectOp::create(e.b, e.loc, block.filled, x, zero);
       }
       emitTranspose(e, square);
@@ -76,11 +93,17 @@ struct GatherEmitter : CachePlace {
     for (int64_t i = 0; i < lanes; ++i) {
       Value filled = e.broadcast(vector::ExtractOp::create(e.b, e.loc, block.filled, i));
       Value row = e.add(block.start, i / perWord() * width());
+      Value scale;
+      if (hasScales())
+        scale = loadScale(e, cache, e.add(block.scales, i * runtime::scaleBytes(element())));
       for (int64_t column = 0; column < width(); column += lanes) {
         int64_t count = std::min(lanes, width() - column);
         Value mask = count < lanes ? e.mask(e.index(count)) : Value();
-        Value x = loadElements(e, cache, e.add(row, column), mask);
-        if (bf16()) {
+        Value at = e.add(row, column);
+        Value x = mask ? e.loadMasked(cache, at, mask) : e.loadVector(cache, at);
+        if (!bf16()) {
+          x = widenEntries(e, element(), x, scale);
+        } else {
           // The even position is the lower half of a word.
           VectorType words = e.vec(e.i32());
           Value shift = e.filled(words, 16 * (i % 2));
@@ -89,11 +112,11 @@ struct GatherEmitter : CachePlace {
         }
         Value zero = e.constant(e.b.getZeroAttr(x.getType()));
         x = arith::SelectOp::create(e.b, e.loc, filled, x, zero);
-        Value at[] = {head, e.add(block.row, i), e.index(column)};
+        Value to[] = {head, e.add(block.row, i), e.index(column)};
         if (mask)
-          e.storeMasked(x, result, at, mask);
+          e.storeMasked(x, result, to, mask);
         else
-          e.storeVector(x, result, at);
+          e.storeVector(x, result, to);
       }
     }
   }
@@ -106,7 +129,7 @@ static void lowerGather(CacheAppendInterface op, CacheSide side, Lowering &lower
   Emit &e = kernel.emit;
   GatherEmitter emitter{op, kernel, side};
   unsigned index = viewOf(op, side).getResultNumber();
-  Value cache = emitter.memory(emitter.bf16() ? e.i32() : e.f32());
+  Value cache = emitter.memory(emitter.bf16() ? e.i32() : entryType(e, emitter.element()));
   Value result = kernel.result(index);
   Value records = kernel.flat({Ref::keyRows, emitter.rowsOperand()}, e.i32());
 
@@ -125,8 +148,10 @@ static void lowerGather(CacheAppendInterface op, CacheSide side, Lowering &lower
       Value value = vector::ExtractOp::create(e.b, e.loc, vector, 0);
       return Value(arith::MaxSIOp::create(e.b, e.loc, value, e.integer(0)));
     };
-    block.start = emitter.blockOf(emitter.slotOf(first(rows.sequence)), tile[0],
-                                  e.toIndex(first(rows.position)));
+    Value slot = emitter.slotOf(first(rows.sequence)), position = e.toIndex(first(rows.position));
+    block.start = emitter.blockOf(slot, tile[0], position);
+    if (emitter.hasScales())
+      block.scales = emitter.scaleOf(slot, tile[0], position);
     emitter.gather(cache, result, tile[0], block);
   });
   launch.bytes = bytesOf(lowering.context, op->getResult(index)) * constantSize(2);

@@ -1,8 +1,11 @@
 // Where the elements of a layer lie in the cache, for the kernels that append to it: as
 // runtime/cache.h tells it. Keys stand in blocks of 16 positions, one entry of 16 keys behind the
-// other; in bf16 two entries of a key, or two positions of a value, share a word of 32 bits.
+// other; in bf16 two entries of a key, or two positions of a value, share a word of 32 bits; in
+// int8 the scales of a head stand before its entries.
 #pragma once
 
+#include "codegen/element_types.h"
+#include "codegen/kernels/cache_element.h"
 #include "codegen/lowering.h"
 #include "ir/ops.h"
 #include "runtime/abi.h"
@@ -18,14 +21,16 @@ inline mlir::OpResult viewOf(ir::CacheAppendInterface op, CacheSide side) {
   return mlir::cast<mlir::OpResult>(side == CacheSide::keys ? op.getAllKeys() : op.getAllValues());
 }
 
-/// Addresses of one side of the cache, in words: an element in f32, a pair of elements in bf16.
+/// Addresses of one side of the cache, in words: a pair of entries in bf16, else an entry.
 class CachePlace {
 public:
   CachePlace(ir::CacheAppendInterface op, KernelBuilder &kernel, CacheSide side);
 
   ir::CacheType type() const { return cacheType; }
   bool isKeys() const { return side == CacheSide::keys; }
-  bool bf16() const { return type().getElement().isBF16(); }
+  runtime::CacheElement element() const { return cacheElementOf(type().getElement()); }
+  bool bf16() const { return element() == runtime::CacheElement::bf16; }
+  bool hasScales() const { return runtime::scaleBytes(element()) > 0; }
   /// Elements of a word.
   int64_t perWord() const { return bf16() ? 2 : 1; }
   int64_t width() const { return isKeys() ? type().getKeyWidth() : type().getValueWidth(); }
@@ -43,6 +48,8 @@ public:
   mlir::Value slotOf(mlir::Value sequence) const;
   /// The first word of the block that `position` is in.
   mlir::Value blockOf(mlir::Value slot, mlir::Value head, mlir::Value position) const;
+  /// The first byte of the scale of `position`.
+  mlir::Value scaleOf(mlir::Value slot, mlir::Value head, mlir::Value position) const;
 
 protected:
   KernelBuilder &kernel;
@@ -50,6 +57,9 @@ protected:
   CacheSide side;
 
 private:
+  /// The blocks before those of a head.
+  mlir::Value blocksBefore(mlir::Value slot, mlir::Value head, mlir::Value context) const;
+
   ir::CacheType cacheType;
   unsigned rows;
 };

@@ -17,35 +17,62 @@ namespace {
 struct AppendEmitter : CachePlace {
   AppendEmitter(CacheAppendInterface op, KernelBuilder &kernel, const RowsToAppend &rows)
       : CachePlace(op, kernel, rows.side), rows(rows),
-        cache(memory(!bf16()    ? e.f32()
-                     : isKeys() ? e.i32()
-                                : Type(e.b.getI16Type()))) {}
+        cache(memory(bf16() && isKeys() ? e.i32() : entryType(e, element()))) {}
 
   RowsToAppend rows;
   Value cache; ///< words, or half words for values in bf16
 
-  /// `count` entries of a row, 0 beyond; in bf16 as their bits.
-  Value load(Value head, Value row, Value column, int64_t count) {
-    Type element = bf16() ? Type(e.b.getI16Type()) : e.f32();
-    if (count <= 0)
-      return e.constant(e.b.getZeroAttr(e.vec(element)));
+  /// `count` entries of a row, 0 beyond.
+  Value loadFloats(Value head, Value row, Value column, int64_t count) {
     Value at[] = {e.sub(head, rows.firstHead), e.sub(row, rows.firstRow), column};
-    Value x = count < lanes ? e.loadMasked(rows.memref, at, e.mask(e.index(count)))
-                            : e.loadVector(rows.memref, at);
-    return bf16() ? e.bitcast(e.toBf16(x), e.vec(element)) : x;
+    return count < lanes ? e.loadMasked(rows.memref, at, e.mask(e.index(count)))
+                         : e.loadVector(rows.memref, at);
+  }
+  /// The same as they are stored; `scale` is the row's, where it has one.
+  Value load(Value head, Value row, Value column, int64_t count, Value scale = {}) {
+    if (count <= 0)
+      return e.constant(e.b.getZeroAttr(e.vec(entryType(e, element()))));
+    return narrowEntries(e, element(), loadFloats(head, row, column, count), scale);
   }
   Value shuffle(Value a, Value b, ArrayRef<int64_t> order) {
     return vector::ShuffleOp::create(e.b, e.loc, a, b, order);
+  }
+
+  /// Makes the scale of a row and stores it at `at`; returns it in all lanes.
+  Value makeScale(Value head, Value row, Value at) {
+    VectorType bits = e.vec(e.i32());
+    // Magnitudes compare as integers do, and NaN above infinity: it wins.
+    auto more = [&](Value column, int64_t count, Value most) -> Value {
+      Value x = e.bitcast(loadFloats(head, row, column, count), bits);
+      x = arith::AndIOp::create(e.b, e.loc, x, e.filled(bits, 0x7fffffff));
+      return arith::MaxSIOp::create(e.b, e.loc, most, x);
+    };
+    int64_t whole = width() / lanes * lanes;
+    Value largest = e.filled(bits, 0);
+    if (whole)
+      largest = e.loop(e.index(0), e.index(whole), lanes, {largest},
+                       [&](Value column, ValueRange most) -> SmallVector<Value> {
+                         return {more(column, lanes, most[0])};
+                       })[0];
+    if (whole < width())
+      largest = more(e.index(whole), width() - whole, largest);
+    Value most = vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::MAXSI, largest);
+    Value scale = scaleFor(e, most);
+    storeScale(e, scale, cache, at);
+    return e.broadcast(scale);
   }
 
   //===-- One row
   //-------------------------------------------------------------------------------===//
 
   void row(Value head, Value row, Value slot, Value position) {
+    Value scale;
+    if (hasScales())
+      scale = makeScale(head, row, scaleOf(slot, head, position));
     Value block = blockOf(slot, head, position), inside = e.rem(position, lanes);
     for (int64_t column = 0; column < width(); column += lanes) {
       int64_t count = std::min(lanes, width() - column);
-      Value x = load(head, row, e.index(column), count);
+      Value x = load(head, row, e.index(column), count, scale);
       if (isKeys())
         rowOfKeys(x, column, count, e.add(block, inside));
       else
@@ -79,16 +106,34 @@ struct AppendEmitter : CachePlace {
   //------------------------===//
 
   void block(Value head, Value firstRow, Value slot, Value position) {
-    Value start = blockOf(slot, head, position);
+    Value start = blockOf(slot, head, position), scales;
+    if (hasScales()) {
+      scales = scaleOf(slot, head, position);
+      e.loop(e.index(0), e.index(lanes), 1,
+             [&](Value i) { makeScale(head, e.add(firstRow, i), scaleIn(scales, i)); });
+    }
     if (isKeys())
       return groups(lanes * perWord(), [&](Value column, int64_t count) {
-        blockOfKeys(head, firstRow, start, column, count);
+        blockOfKeys(head, firstRow, {start, scales}, column, count);
       });
     groups(lanes, [&](Value column, int64_t count) {
       for (int64_t i = 0; i < lanes; i += perWord())
-        blockOfValues(head, e.add(firstRow, i), e.add(start, i / perWord() * width()), column,
-                      count);
+        blockOfValues(
+            head, e.add(firstRow, i),
+            {e.add(start, i / perWord() * width()), scales ? scaleIn(scales, e.index(i)) : Value()},
+            column, count);
     });
+  }
+
+  /// The first word of a block, or of a row or two of it, and the first byte of its scales.
+  struct Start {
+    Value words, scales;
+  };
+  Value scaleIn(Value scales, Value i) {
+    return e.add(scales, e.mul(i, runtime::scaleBytes(element())));
+  }
+  Value loadScaleIn(const Start &start, int64_t i) {
+    return start.scales ? loadScale(e, cache, scaleIn(start.scales, e.index(i))) : Value();
   }
 
   /// Runs `body` for every `step` columns and for those that are left.
@@ -101,14 +146,14 @@ struct AppendEmitter : CachePlace {
   }
 
   /// 16 words of 16 keys: what was a row becomes a lane.
-  void blockOfKeys(Value head, Value firstRow, Value start, Value column, int64_t count) {
+  void blockOfKeys(Value head, Value firstRow, Start start, Value column, int64_t count) {
     SmallVector<int64_t> joined;
     for (int64_t i = 0; i < 2 * lanes; ++i)
       joined.push_back(i);
     SmallVector<Value> square;
     for (int64_t i = 0; i < lanes; ++i) {
       Value row = e.add(firstRow, i);
-      Value x = load(head, row, column, std::min(count, lanes));
+      Value x = load(head, row, column, std::min(count, lanes), loadScaleIn(start, i));
       if (bf16()) {
         Value y = load(head, row, e.add(column, lanes), std::min(count - lanes, lanes));
         x = e.bitcast(shuffle(x, y, joined), e.vec(e.i32()));
@@ -116,14 +161,15 @@ struct AppendEmitter : CachePlace {
       square.push_back(x);
     }
     emitTranspose(e, square);
-    Value word = e.add(start, e.mul(e.div(column, perWord()), lanes));
+    Value word = e.add(start.words, e.mul(e.div(column, perWord()), lanes));
     for (int64_t i = 0; i < int64_t(llvm::divideCeil(count, perWord())); ++i)
       e.storeVector(square[i], cache, e.add(word, i * lanes));
   }
 
   /// Columns of a value, or of a pair of values: one position is the lower half of each word.
-  void blockOfValues(Value head, Value row, Value start, Value column, int64_t count) {
-    Value x = load(head, row, column, count), at = e.add(start, column);
+  void blockOfValues(Value head, Value row, Start start, Value column, int64_t count) {
+    Value x = load(head, row, column, count, loadScaleIn(start, 0));
+    Value at = e.add(start.words, column);
     int64_t width = lanes * perWord();
     if (bf16()) {
       SmallVector<int64_t> order;
@@ -186,9 +232,8 @@ void emitAppend(CacheAppendInterface op, KernelBuilder &kernel, ArrayRef<RowsToA
 }
 
 Size appendedBytes(CacheAppendInterface op, CacheSide side, const Size &rows) {
-  auto cache = cast<CacheType>(op.getCache().getType());
-  int64_t width = side == CacheSide::keys ? cache.getKeyWidth() : cache.getValueWidth();
-  return rows * constantSize(cache.getHeads() * width * storedBytes(cache.getElement()));
+  runtime::CacheShape shape = cacheShapeOf(cast<CacheType>(op.getCache().getType()));
+  return rows * constantSize(side == CacheSide::keys ? keyBytes(shape) : valueBytes(shape));
 }
 
 } // namespace heddle::codegen

@@ -383,7 +383,7 @@ int bench(const Invocation &invocation) {
     return fail(info.error());
   if (Status fits = fitContext(options, promptTokens, *info); !fits)
     return fail(fits.error());
-  auto work = countWork(model->source, compiling.dtype);
+  auto work = countWork(model->source, compiling.dtype, compiling.kv);
   if (!work)
     return fail(work.error());
   // Before anything starts a thread.

@@ -67,6 +67,8 @@ CompileOptions CommonOptions::compileOptions() const {
     options.cacheFolder = cacheDir ? *cacheDir : usualCacheFolder();
   if (dtype)
     options.dtype = WeightType::find(*dtype);
+  if (kv)
+    options.kv = runtime::findCacheElement(*kv);
   return options;
 }
 
@@ -99,6 +101,11 @@ Parser::Parser(const Invocation &invocation, const std::string &about)
       "weights: f32, bf16, q8_0, q4_0, q4_k, q4_k_m, q6_k, int8; the model's own by default")
       ->check(CLI::IsMember(
           std::vector<std::string>(WeightType::names().begin(), WeightType::names().end())));
+  add("--kv", common.kv, "TYPE",
+      "entries of the KV cache: f32, bf16, f16, int8; f32 where all weights are, else bf16, by "
+      "default")
+      ->check(CLI::IsMember(std::vector<std::string>(runtime::cacheElementNames().begin(),
+                                                     runtime::cacheElementNames().end())));
   add("--isa", common.isa, "ISA",
       "instructions to use: avx2, avx512, avx512_vnni, avx512_bf16, native")
       ->check(CLI::IsMember({"avx2", "avx512", "avx512_vnni", "avx512_bf16", "native"}));

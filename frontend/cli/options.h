@@ -20,7 +20,7 @@ namespace heddle::command {
 
 /// What every verb accepts.
 struct CommonOptions {
-  std::optional<std::string> fuse, dtype, isa, plan;
+  std::optional<std::string> fuse, dtype, kv, isa, plan;
   int threads = 0; ///< 0: the cores this process may use
   bool strict = false;
   std::optional<std::string> cacheDir;

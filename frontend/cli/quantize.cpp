@@ -71,6 +71,7 @@ int quantize(const Invocation &invocation) {
   QuantizeOptions options;
   CLI::App &app = parser.app();
   app.remove_option(app.get_option("--dtype"));
+  app.remove_option(app.get_option("--kv"));
   app.add_option("IN", in, "a checkpoint: a GGUF file, a folder, a llama2.c file")->required();
   app.add_option("OUT", out, "the file to write")->required();
   app.add_option("--dtype", type, fmt::format("{}", fmt::join(typeNames(), ", ")))

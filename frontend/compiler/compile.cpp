@@ -167,11 +167,10 @@ Result<runtime::BoundProgram> bind(runtime::Program program, runtime::WeightStor
 }
 
 int64_t cacheBytesPerToken(const runtime::Program &program) {
-  const runtime::CacheShape &cache = program.cache;
+  const runtime::CacheLayout position{program.cache, 1};
   if (!program.hasCache)
     return 0;
-  return runtime::byteSize(cache.element,
-                           cache.layers * cache.heads * (cache.keyWidth + cache.valueWidth));
+  return program.cache.layers * (position.keyBytesPerSlot() + position.valueBytesPerSlot());
 }
 
 /// The type that most elements of the weights of products have.

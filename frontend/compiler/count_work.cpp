@@ -140,9 +140,11 @@ double Work::flops(int64_t sequences, int64_t tokens, int64_t past, int64_t coun
           double(pairFlops) * perSequence);
 }
 
-Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtype) {
+Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtype,
+                       std::optional<CacheElement> kv) {
   CompileOptions options;
   options.dtype = dtype;
+  options.kv = kv;
   auto driver = detail::Driver::create(source, options);
   if (!driver)
     return driver.error();
@@ -158,10 +160,11 @@ Result<Work> countWork(const ModelSource &source, std::optional<WeightType> dtyp
   auto function = (*driver)->module().lookupSymbol<func::FuncOp>(ir::forwardName);
   function.walk<WalkOrder::PreOrder>([&](Operation *op) { counter.count(op); });
   for (Type type : function.getArgumentTypes())
-    if (auto cache = dyn_cast<ir::CacheType>(type))
-      counter.work.cacheBytesPerToken = cache.getLayers() * cache.getHeads() *
-                                        (cache.getKeyWidth() + cache.getValueWidth()) *
-                                        (cache.getElement().getIntOrFloatBitWidth() / 8);
+    if (auto cache = dyn_cast<ir::CacheType>(type)) {
+      runtime::CacheShape shape = codegen::cacheShapeOf(cache);
+      counter.work.cacheBytesPerToken =
+          shape.layers * (codegen::keyBytes(shape) + codegen::valueBytes(shape));
+    }
   return counter.work;
 }
 

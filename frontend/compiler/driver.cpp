@@ -126,6 +126,8 @@ static Status checkApplies(Level level, const ModelSource &source, const Compile
     return refuse("--fuse", "it is fused");
   if (options.dtype && level >= Level::planned)
     return refuse("--dtype", "its types are planned with");
+  if (options.kv && level >= Level::planned)
+    return refuse("--kv", "its cache is planned with");
   if (options.isa && level >= Level::planned)
     return refuse("--isa", "it is planned for a processor");
   return {};
@@ -177,10 +179,19 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
     driver->chosen.target = *target;
     if (driver->current == Level::loops && failed(codegen::checkLoops(*driver->main, *target)))
       return dataError(errors.text());
-  } else if (options.dtype) {
+    return driver;
+  }
+  if (options.dtype) {
     if (!weightElement(driver->context.get(), options.dtype->element))
       return usageError("dtype: weights are f32, bf16 or in a quantised format");
     if (failed(setWeightElement(*driver->main, *options.dtype)))
+      return dataError(errors.text());
+  }
+  if (options.kv) {
+    auto model = driver->main->lookupSymbol<func::FuncOp>(ir::forwardName);
+    if (llvm::none_of(model.getArgumentTypes(), llvm::IsaPred<ir::CacheType>))
+      return usageError("--kv: the model keeps no KV cache");
+    if (failed(setCacheElement(model, *options.kv)))
       return dataError(errors.text());
   }
   return driver;

@@ -41,9 +41,22 @@ static Type withElement(Type type, Type element) {
                             cache.getKeyWidth(), cache.getValueWidth(), element);
 }
 
+/// Gives the results of `append` the types that its cache asks for.
+static void setViews(ir::CacheAppendInterface append) {
+  auto cache = cast<ir::CacheType>(append.getCache().getType());
+  append.getNewCache().setType(cache);
+  for (mlir::Value view : {append.getAllKeys(), append.getAllValues()})
+    view.setType(cast<RankedTensorType>(view.getType()).clone(cache.getViewElement()));
+}
+
 /// Takes the result types of every operation from its operands again.
 static LogicalResult inferAgain(func::FuncOp function) {
-  auto visited = function.walk([&](InferTypeOpInterface op) {
+  auto visited = function.walk([&](Operation *each) {
+    if (auto append = dyn_cast<ir::CacheAppendInterface>(each))
+      setViews(append);
+    auto op = dyn_cast<InferTypeOpInterface>(each);
+    if (!op)
+      return WalkResult::advance();
     SmallVector<Type> types;
     if (failed(op.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),
                                    op->getAttrDictionary(), op->getPropertiesStorage(),
@@ -56,7 +69,7 @@ static LogicalResult inferAgain(func::FuncOp function) {
   return failure(visited.wasInterrupted());
 }
 
-static LogicalResult setCacheElement(func::FuncOp function, Type element) {
+static LogicalResult setCacheType(func::FuncOp function, Type element) {
   for (BlockArgument argument : function.getArguments())
     argument.setType(withElement(argument.getType(), element));
   if (failed(inferAgain(function)))
@@ -67,6 +80,21 @@ static LogicalResult setCacheElement(func::FuncOp function, Type element) {
   function.setType(
       FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(), results));
   return success();
+}
+
+LogicalResult setCacheElement(func::FuncOp function, CacheElement element) {
+  MLIRContext *context = function.getContext();
+  switch (element) {
+  case CacheElement::f32:
+    return setCacheType(function, Float32Type::get(context));
+  case CacheElement::bf16:
+    return setCacheType(function, BFloat16Type::get(context));
+  case CacheElement::f16:
+    return setCacheType(function, Float16Type::get(context));
+  case CacheElement::int8:
+    return setCacheType(function, ir::BlocksType::get(context, ir::BlockKind::Int8));
+  }
+  llvm_unreachable("every element is handled");
 }
 
 Type weightElement(MLIRContext *context, ElementType element) {
@@ -190,7 +218,7 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
   }
   Type cache = isNarrow ? Type(BFloat16Type::get(context)) : f32;
   for (auto function : module.getOps<func::FuncOp>())
-    if (failed(setCacheElement(function, cache)))
+    if (failed(setCacheType(function, cache)))
       return failure();
   return success();
 }

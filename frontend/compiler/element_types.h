@@ -3,6 +3,7 @@
 
 #include "frontend/weight_type.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -19,5 +20,9 @@ mlir::Type weightElement(mlir::MLIRContext *context, ElementType element);
 /// are used by what cannot.
 mlir::LogicalResult setWeightElement(mlir::ModuleOp module, WeightType type,
                                      const llvm::StringMap<ElementType> &single = {});
+
+/// Makes `element` that of the cache of `function`, in the results of what appends to it and reads
+/// it as well. Fails, with diagnostics, where keys or values of it are used by what cannot.
+mlir::LogicalResult setCacheElement(mlir::func::FuncOp function, CacheElement element);
 
 } // namespace heddle::detail

@@ -190,11 +190,12 @@ private:
     cacheHeads = oneOf<int64_t>({1, 2, 4});
     cacheWidth = oneOf<int64_t>({2, 4, 8, 16, 20});
     cacheValueWidth = chance(60) ? cacheWidth : oneOf<int64_t>({1, 3, 8, 24});
-    cacheElement = chance(50) ? "f32" : "bf16";
-    rounds |= cacheElement == "bf16";
+    std::string stored = oneOf<const char *>({"f32", "bf16", "f16", "!heddle.blocks<int8>"});
+    cacheElement = stored == "bf16" ? "bf16" : "f32"; // of what is read out of it
+    rounds |= stored != "f32";
     cacheLayers = 1 + below(2);
     cacheType = fmt::format("!heddle.cache<{} x {}, {}, {}, {}>", cacheLayers, cacheHeads,
-                            cacheWidth, cacheValueWidth, cacheElement);
+                            cacheWidth, cacheValueWidth, stored);
     cacheName = "%cache";
     arguments.push_back("%cache: " + cacheType);
   }

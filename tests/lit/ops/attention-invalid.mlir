@@ -277,7 +277,7 @@ func.func private @wrong(!heddle.cache<0 x 4, 8, 8, f32>)
 
 // -----
 
-// expected-error@+1 {{a cache holds f32 or bf16, not 'i32'}}
+// expected-error@+1 {{a cache holds f32, bf16, f16 or !heddle.blocks<int8>, not 'i32'}}
 func.func private @wrong(!heddle.cache<1 x 4, 8, 8, i32>)
 
 // -----

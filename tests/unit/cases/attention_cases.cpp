@@ -226,7 +226,36 @@ static std::vector<OpCase> cacheCases() {
                   "%y = heddle.cast %ks to f32 : (" + halves + ") -> " + heads,
               "%y, %c1"),
       {Tensor64({3, 1}, {1.5, -0.25, 96}), Batch::single(3)}, view({{1.5, -0.25, 96}}));
-  return {append, rows, bf16};
+
+  // What f16 and int8 hold comes back in f32. In int8 every key has a scale of its own.
+  auto widened = [&](const std::string &name, const std::string &element, int64_t width,
+                     std::vector<double> x, std::vector<double> expected) {
+    std::string cache = "!heddle.cache<1 x 1, " + std::to_string(width) + ", " +
+                        std::to_string(width) + ", " + element + ">";
+    std::string rows = "tensor<?x" + std::to_string(width) + "xf32>",
+                heads = "tensor<1x?x" + std::to_string(width) + "xf32>";
+    int64_t tokens = int64_t(x.size()) / width;
+    expected.resize(size_t(16 * width), 0.0);
+    Tensor64 all({1, 16, width}, expected);
+    OpCase test = simpleCase(
+        name,
+        forward(
+            "%x: " + rows + ", %rows: !heddle.sequences, %c: " + cache,
+            heads + ", " + heads + ", " + cache,
+            "%k = heddle.split_heads %x {heads = 1 : i64} : (" + rows + ") -> " + heads +
+                "\n%c1, %ks, %vs, %kr = heddle.cache_append %c, %k, %k, %rows {layer = 0 : i64} "
+                ": (" +
+                cache + ", " + heads + ", " + heads + ", !heddle.sequences) -> (" + cache + ", " +
+                heads + ", " + heads + ", !heddle.sequences)\n",
+            "%ks, %vs, %c1"),
+        {Tensor64({tokens, width}, std::move(x)), Batch::single(int32_t(tokens))}, all);
+    test.expected[0].push_back(all);
+    return test;
+  };
+  std::vector<double> halfValues = {65504, 0x1p-24, -0.25, inf, 1 + 0x1p-10, -0x1p-14};
+  std::vector<double> bytes = {127, -3, 0, 0.5, -63.5, 1, 0, 0, 0, 0x1p20 * 127, 0, -0x1p20};
+  return {append, rows, bf16, widened("cache_append_f16", "f16", 3, halfValues, halfValues),
+          widened("cache_append_int8", "!heddle.blocks<int8>", 3, bytes, bytes)};
 }
 
 std::vector<OpCase> attentionCases() {

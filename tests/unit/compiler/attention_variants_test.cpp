@@ -79,6 +79,13 @@ struct Setting {
   ElementType type;
   const char *isa;
   int64_t turn;
+  CacheElement kv;
+
+  /// Of rms(found - fp64) / rms(fp64).
+  double bound() const {
+    double ofCache = kv == CacheElement::int8 ? 2e-2 : kv == CacheElement::f16 ? 1e-3 : 1e-5;
+    return type == ElementType::bf16 ? 1e-2 : ofCache;
+  }
 };
 
 /// One variant in this many is run in a setting, and the settings take turns; with
@@ -102,7 +109,8 @@ protected:
     for (size_t i = size_t(GetParam().turn % shareOfVariants()); i < all.size();
          i += size_t(shareOfVariants()))
       variants.push_back(all[i]);
-    auto text = variantGraph(variants, GetParam().layout, GetParam().type).text();
+    Graph graph = variantGraph(variants, GetParam().layout, GetParam().type);
+    auto text = show(graph, Level::graph, Phase::prefill, {.kv = GetParam().kv});
     ASSERT_TRUE(text) << text.error().message;
     unfused = {*text, variantWeights(*text), 1, 64};
     int attentions = 0, softmaxes = 0;
@@ -170,7 +178,7 @@ TEST_P(AttentionVariants, AreOneOperationThatGivesTheSame) {
   auto plain = native(unfused, calls), found = native(woven, all);
   auto expected = interpret(unfused, {calls[0]}), truth = interpret(woven, dirty());
   ASSERT_TRUE(!plain.empty() && !found.empty() && expected && truth);
-  double bound = GetParam().type == ElementType::bf16 ? 1e-2 : 1e-5;
+  double bound = GetParam().bound();
   for (size_t i = 0; i < variants.size(); ++i) {
     SCOPED_TRACE(variants[i].name);
     EXPECT_LE(distance(found[0][i], (*expected)[0][i]), bound);
@@ -199,15 +207,22 @@ TEST_P(AttentionVariants, AreOneOperationThatGivesTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, AttentionVariants,
-    testing::Values(Setting{{"multi_head", 4, 4}, ElementType::f32, "native", 0},
-                    Setting{{"multi_head", 4, 4}, ElementType::bf16, "avx512", 1},
-                    Setting{{"multi_query", 4, 1}, ElementType::f32, "avx2", 2},
-                    Setting{{"multi_query", 4, 1}, ElementType::bf16, "native", 3},
-                    Setting{{"grouped", 6, 2}, ElementType::f32, "native", 4},
-                    Setting{{"grouped", 6, 2}, ElementType::bf16, "native", 5}),
+    testing::Values(
+        Setting{{"multi_head", 4, 4}, ElementType::f32, "native", 0, CacheElement::f32},
+        Setting{{"multi_head", 4, 4}, ElementType::bf16, "avx512", 1, CacheElement::bf16},
+        Setting{{"multi_query", 4, 1}, ElementType::f32, "avx2", 2, CacheElement::f32},
+        Setting{{"multi_query", 4, 1}, ElementType::bf16, "native", 3, CacheElement::bf16},
+        Setting{{"grouped", 6, 2}, ElementType::f32, "native", 4, CacheElement::f32},
+        Setting{{"grouped", 6, 2}, ElementType::bf16, "native", 5, CacheElement::bf16},
+        Setting{{"multi_head", 4, 4}, ElementType::f32, "native", 3, CacheElement::int8},
+        Setting{{"multi_head", 4, 4}, ElementType::f32, "avx2", 4, CacheElement::f16},
+        Setting{{"multi_query", 4, 1}, ElementType::f32, "avx2", 5, CacheElement::int8},
+        Setting{{"grouped", 6, 2}, ElementType::f32, "native", 0, CacheElement::f16},
+        Setting{{"grouped", 6, 2}, ElementType::bf16, "avx512", 2, CacheElement::int8}),
     [](const auto &info) {
-      return fmt::format("{}_{}_{}", info.param.layout.name,
-                         info.param.type == ElementType::f32 ? "f32" : "bf16", info.param.isa);
+      return fmt::format("{}_{}_kv_{}_{}", info.param.layout.name,
+                         info.param.type == ElementType::f32 ? "f32" : "bf16",
+                         runtime::typeName(info.param.kv), info.param.isa);
     });
 
 //===-- Without a cache -----------------------------------------------------------------------===//

@@ -32,12 +32,16 @@ bool hasCache(const std::string &name) { return isDriven(name) && name != "llama
 
 /// The tiny model of that name, compiled once for all tests.
 const Model &compiled(const std::string &name, ElementType weights = ElementType::f32,
-                      const std::string &fuse = "all") {
-  static std::map<std::tuple<std::string, ElementType, std::string>, Model> models;
-  auto key = std::tuple(name, weights, fuse);
+                      const std::string &fuse = "all",
+                      std::optional<CacheElement> kv = std::nullopt) {
+  static std::map<std::tuple<std::string, ElementType, std::string, std::optional<CacheElement>>,
+                  Model>
+      models;
+  auto key = std::tuple(name, weights, fuse, kv);
   if (auto known = models.find(key); known != models.end())
     return known->second;
-  auto model = compile(test::tinyModel(name).build(weights), {.fuse = fuse}, randomWeights(7));
+  auto model =
+      compile(test::tinyModel(name).build(weights), {.fuse = fuse, .kv = kv}, randomWeights(7));
   EXPECT_TRUE(model) << model.error().message;
   return models.emplace(key, std::move(*model)).first->second;
 }
@@ -197,6 +201,126 @@ TEST(Sessions, fusionChangesNoBitOnAnyInstructionSet) {
         EXPECT_EQ(found, expected) << name << " on " << isa;
       }
     }
+}
+
+//===-- Types of the cache --------------------------------------------------------------------===//
+
+struct CacheSetting {
+  ElementType weights;
+  CacheElement kv;
+  double bound; ///< of rms(logits - fp64) / rms(logits)
+};
+
+/// Types of the cache, with weights that do not have them by default.
+constexpr CacheSetting cacheSettings[] = {
+    {ElementType::f32, CacheElement::f16, 1e-3},
+    {ElementType::f32, CacheElement::int8, 2e-2},
+    {ElementType::bf16, CacheElement::f32, 1e-2},
+    {ElementType::bf16, CacheElement::int8, 2e-2},
+};
+
+/// Runs `body` for models of two families in every setting.
+template <class Body>
+void forCaches(Body body) {
+  for (const char *name : {"llama", "gpt2"})
+    for (const CacheSetting &setting : cacheSettings) {
+      SCOPED_TRACE(std::string(name) + " with a cache of " +
+                   std::string(runtime::typeName(setting.kv)) + ", weights " +
+                   std::string(runtime::typeName(setting.weights)));
+      body(test::tinyModel(name), setting);
+    }
+}
+
+TEST(CacheTypes, agreeWithTheOracleAndFusedWithUnfused) {
+  forCaches([](const test::TinyModel &tiny, const CacheSetting &setting) {
+    auto oracle = Oracle::create(tiny.build(setting.weights), randomWeights(7));
+    ASSERT_TRUE(oracle) << oracle.error().message;
+    giveSources(*oracle, tiny.name, 1);
+    auto ids = someIds(50, 11);
+    auto expected = oracle->prefill(ids, LogitsOf::all);
+    ASSERT_TRUE(expected) << expected.error().message;
+    std::vector<float> found[2];
+    for (bool fused : {false, true}) {
+      const Model &model = compiled(tiny.name, setting.weights, fused ? "all" : "none", setting.kv);
+      Session session = started(model, {.context = 50, .threads = 1});
+      giveSources(session, tiny.name, 1);
+      found[fused] = logitsOf(session, ids);
+    }
+    EXPECT_LE(difference(found[0], *expected).rms, setting.bound);
+    EXPECT_EQ(found[0], found[1]);
+  });
+}
+
+TEST(CacheTypes, piecesThreadsAndNeighboursChangeNoBit) {
+  forCaches([](const test::TinyModel &tiny, const CacheSetting &setting) {
+    const Model &model = compiled(tiny.name, setting.weights, "all", setting.kv);
+    std::vector<int32_t> ids[] = {someIds(75, 5), someIds(40, 2), someIds(1, 3)};
+    Session whole = started(model, {.context = 128, .threads = 1, .slots = 3});
+    giveSources(whole, tiny.name, 3);
+    std::vector<float> each[3], together;
+    for (int32_t slot : {0, 1, 2}) {
+      Prompt prompt{slot, ids[slot]};
+      each[slot] = logitsOf(whole, {&prompt, 1});
+      together.insert(together.end(), each[slot].begin(), each[slot].end());
+    }
+    for (int threads : {1, 2, 5}) {
+      Session session = started(model, {.context = 128, .threads = threads, .slots = 3});
+      giveSources(session, tiny.name, 3);
+      Prompt prompts[] = {{0, ids[0]}, {1, ids[1]}, {2, ids[2]}};
+      EXPECT_EQ(logitsOf(session, prompts), together) << threads << " threads";
+      session.reset();
+      std::vector<float> found;
+      std::span<const int32_t> rest(ids[0]);
+      for (size_t size : {17u, 1u, 1u, 1u, 16u, 5u, 1u, 33u}) {
+        auto logits = logitsOf(session, rest.first(size));
+        rest = rest.subspan(size);
+        found.insert(found.end(), logits.begin(), logits.end());
+      }
+      EXPECT_EQ(found, each[0]) << threads << " threads";
+    }
+  });
+}
+
+TEST(CacheTypes, fusionChangesNoBitOnAnyInstructionSet) {
+  for (const char *isa : {"avx2", "avx512", "avx512_bf16"})
+    for (CacheElement kv : {CacheElement::f16, CacheElement::int8}) {
+      Graph graph = test::tinyModel("llama").build(ElementType::f32);
+      auto ids = someIds(50, 8);
+      std::vector<float> expected;
+      for (const char *fuse : {"none", "all"}) {
+        auto model = compile(graph, {.fuse = fuse, .kv = kv, .isa = isa}, randomWeights(7));
+        if (!model && model.error().kind == ErrorKind::usage)
+          GTEST_SKIP() << model.error().message;
+        ASSERT_TRUE(model) << model.error().message;
+        Session session = started(*model, {.context = 64, .threads = 1});
+        auto found = logitsOf(session, ids);
+        if (expected.empty())
+          expected = found;
+        EXPECT_EQ(found, expected) << runtime::typeName(kv) << " on " << isa;
+      }
+    }
+}
+
+TEST(CacheTypes, takeTheMemoryThatTheySay) {
+  auto bytes = [](CacheElement kv) {
+    Session session = started(compiled("llama", ElementType::f32, "all", kv), {.context = 64});
+    return session.cacheBytes();
+  };
+  const int64_t rows = bytes(CacheElement::f32); // 4 bytes an entry
+  EXPECT_EQ(bytes(CacheElement::bf16), rows / 2);
+  EXPECT_EQ(bytes(CacheElement::f16), rows / 2);
+  const ModelInfo &info = compiled("llama", ElementType::f32, "all", CacheElement::int8).info();
+  EXPECT_EQ(bytes(CacheElement::int8), info.cacheBytesPerToken * 64);
+  EXPECT_GT(bytes(CacheElement::int8), rows / 4);
+  EXPECT_LT(bytes(CacheElement::int8), rows / 2);
+}
+
+TEST(CacheTypes, areRefusedWhereThereIsNoCache) {
+  auto model = compile(test::tinyModel("llama_bidirectional").build(ElementType::f32),
+                       {.kv = CacheElement::f16}, randomWeights(7));
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().kind, ErrorKind::usage);
+  EXPECT_THAT(model.error().message, HasSubstr("keeps no KV cache"));
 }
 
 TEST(Sessions, ofOneModelRunInTheirOwnThreads) {

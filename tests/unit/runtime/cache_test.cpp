@@ -1,5 +1,6 @@
 #include "runtime/cache.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <set>
@@ -15,8 +16,10 @@ KvCache make(const CacheShape &shape, int64_t slots, int64_t context) {
   return std::move(*cache);
 }
 
-constexpr CacheShape smallF32{2, 3, 5, 7, ElementType::f32};
-constexpr CacheShape smallBf16{2, 3, 5, 7, ElementType::bf16};
+constexpr CacheShape smallF32{2, 3, 5, 7, CacheElement::f32};
+constexpr CacheShape smallBf16{2, 3, 5, 7, CacheElement::bf16};
+constexpr CacheShape smallF16{2, 3, 5, 7, CacheElement::f16};
+constexpr CacheShape smallInt8{2, 3, 5, 7, CacheElement::int8};
 
 TEST(KvCache, RoundsTheContextUp) {
   KvCache cache = make(smallF32, 2, 17);
@@ -42,21 +45,48 @@ TEST(KvCache, LayoutIsTheContracts) {
   EXPECT_EQ(bf16.valueIndex(0, 1, 2, 0), 32 * 7 + 14);
 }
 
+TEST(KvCache, ScalesStandBeforeTheEntriesOfTheirHead) {
+  CacheLayout f16{smallF16, 32}, int8{smallInt8, 32};
+  EXPECT_EQ(f16.keyIndex(1, 2, 3, 4), ((1 * 3 + 2) * 2 * 5 + 4) * 16 + 3);
+  EXPECT_EQ(f16.keyBytesPerSlot(), 3 * 32 * 5 * 2);
+  constexpr int64_t keysOfHead = 32 * (4 + 5), valuesOfHead = 32 * (4 + 7);
+  EXPECT_EQ(int8.keyScaleIndex(1, 2, 3) * 4, 5 * keysOfHead + 3 * 4);
+  EXPECT_EQ(int8.keyIndex(1, 2, 19, 4), 5 * keysOfHead + 32 * 4 + (5 + 4) * 16 + 3);
+  EXPECT_EQ(int8.valueScaleIndex(0, 1, 31) * 4, valuesOfHead + 31 * 4);
+  EXPECT_EQ(int8.valueIndex(0, 1, 31, 6), valuesOfHead + 32 * 4 + 31 * 7 + 6);
+  EXPECT_EQ(int8.keyBytesPerSlot(), 3 * keysOfHead);
+  EXPECT_EQ(int8.valueBytesPerSlot(), 3 * valuesOfHead);
+  EXPECT_EQ(make(smallInt8, 2, 17).bytes(), 2 * (2 * 3 * 32 * (5 + 7 + 2 * 4)));
+}
+
+TEST(KvCache, ElementsHaveNames) {
+  for (std::string_view name : cacheElementNames())
+    EXPECT_EQ(typeName(*findCacheElement(name)), name);
+  EXPECT_FALSE(findCacheElement("q8_0"));
+}
+
 TEST(KvCache, NoTwoElementsShareAPlace) {
-  for (const CacheShape &shape : {smallF32, smallBf16}) {
+  for (const CacheShape &shape : {smallF32, smallBf16, smallF16, smallInt8}) {
     CacheLayout layout{shape, 32};
+    const int64_t size = entryBytes(shape.element);
     std::set<int64_t> keys, values;
+    auto addScale = [&](std::set<int64_t> &places, int64_t index) {
+      for (int64_t byte = 0; byte < scaleBytes(shape.element); ++byte)
+        EXPECT_TRUE(places.insert(index * 4 + byte).second);
+    };
     for (int64_t slot = 0; slot < 2; ++slot)
       for (int64_t head = 0; head < shape.heads; ++head)
         for (int64_t position = 0; position < 32; ++position) {
+          addScale(keys, layout.keyScaleIndex(slot, head, position));
+          addScale(values, layout.valueScaleIndex(slot, head, position));
           for (int64_t i = 0; i < shape.keyWidth; ++i)
             EXPECT_TRUE(keys.insert(layout.keyIndex(slot, head, position, i)).second);
           for (int64_t i = 0; i < shape.valueWidth; ++i)
             EXPECT_TRUE(values.insert(layout.valueIndex(slot, head, position, i)).second);
         }
     EXPECT_GE(*keys.begin(), 0);
-    EXPECT_LT(*keys.rbegin(), 2 * layout.keysPerSlot());
-    EXPECT_EQ(*values.rbegin(), 2 * layout.valuesPerSlot() - 1);
+    EXPECT_LT(*keys.rbegin() * size, 2 * layout.keyBytesPerSlot());
+    EXPECT_EQ((*values.rbegin() + 1) * size, 2 * layout.valueBytesPerSlot());
   }
 }
 
@@ -104,7 +134,7 @@ TEST(KvCache, ErrorsSayWhatWouldFit) {
 }
 
 TEST(KvCache, SizesAreCheckedBeforeAllocating) {
-  CacheShape large{100, 64, 256, 256, ElementType::f32};
+  CacheShape large{100, 64, 256, 256, CacheElement::f32};
   auto cache = KvCache::create(large, 1000, 1000000);
   ASSERT_FALSE(cache);
   EXPECT_EQ(cache.error().kind, ErrorKind::data);
@@ -112,7 +142,7 @@ TEST(KvCache, SizesAreCheckedBeforeAllocating) {
                                        "need 13.1 PB, but this process may have "),
             std::string::npos)
       << cache.error().message;
-  CacheShape vast{int64_t{1} << 30, int64_t{1} << 30, 256, 256, ElementType::f32};
+  CacheShape vast{int64_t{1} << 30, int64_t{1} << 30, 256, 256, CacheElement::f32};
   cache = KvCache::create(vast, 1000, 1000000);
   ASSERT_FALSE(cache);
   EXPECT_NE(cache.error().message.find("more memory than can be addressed"), std::string::npos);
@@ -121,12 +151,26 @@ TEST(KvCache, SizesAreCheckedBeforeAllocating) {
   EXPECT_FALSE(KvCache::create(smallF32, 1, int64_t{1} << 31));
 }
 
-/// Fills positions [begin, end) of a slot with a pattern that is NaN in f32 and bf16.
+/// Runs `body` for the scale of a key and that of a value, where there are any.
+template <class Body>
+void forScales(const KvCache &cache, int64_t layer, int64_t slot, int64_t head, int64_t position,
+               Body body) {
+  if (scaleBytes(cache.shape().element) == 0)
+    return;
+  body(static_cast<char *>(cache.keys(layer)) +
+       cache.elements().keyScaleIndex(slot, head, position) * 4);
+  body(static_cast<char *>(cache.values(layer)) +
+       cache.elements().valueScaleIndex(slot, head, position) * 4);
+}
+
+/// Fills positions [begin, end) of a slot with a pattern that is NaN in all types of floats.
 void scribble(KvCache &cache, int64_t slot, int64_t begin, int64_t end) {
-  size_t size = static_cast<size_t>(byteSize(cache.shape().element, 1));
+  const auto size = static_cast<size_t>(entryBytes(cache.shape().element));
   for (int64_t layer = 0; layer < cache.shape().layers; ++layer)
     for (int64_t head = 0; head < cache.shape().heads; ++head)
       for (int64_t position = begin; position < end; ++position) {
+        forScales(cache, layer, slot, head, position,
+                  [](char *scale) { std::memset(scale, 0xff, 4); });
         for (int64_t i = 0; i < cache.shape().keyWidth; ++i)
           std::memset(static_cast<char *>(cache.keys(layer)) +
                           cache.elements().keyIndex(slot, head, position, i) * size,
@@ -140,10 +184,14 @@ void scribble(KvCache &cache, int64_t slot, int64_t begin, int64_t end) {
 
 /// Whether every entry of the position is the pattern (written) or all zero.
 bool holds(const KvCache &cache, int64_t slot, int64_t position, unsigned char pattern) {
-  size_t size = static_cast<size_t>(byteSize(cache.shape().element, 1));
-  std::vector<unsigned char> want(size, pattern);
+  const auto size = static_cast<size_t>(entryBytes(cache.shape().element));
+  std::vector<unsigned char> want(std::max<size_t>(size, 4), pattern);
+  bool scalesHold = true;
   for (int64_t layer = 0; layer < cache.shape().layers; ++layer)
     for (int64_t head = 0; head < cache.shape().heads; ++head) {
+      forScales(cache, layer, slot, head, position, [&](char *scale) {
+        scalesHold = scalesHold && std::memcmp(scale, want.data(), 4) == 0;
+      });
       for (int64_t i = 0; i < cache.shape().keyWidth; ++i)
         if (std::memcmp(static_cast<char *>(cache.keys(layer)) +
                             cache.elements().keyIndex(slot, head, position, i) * size,
@@ -155,7 +203,7 @@ bool holds(const KvCache &cache, int64_t slot, int64_t position, unsigned char p
                         want.data(), size) != 0)
           return false;
     }
-  return true;
+  return scalesHold;
 }
 
 class KvCacheZeros : public testing::TestWithParam<CacheShape> {};
@@ -190,6 +238,7 @@ TEST_P(KvCacheZeros, UnwrittenRowsReadAsZeroWhateverCameBefore) {
     ASSERT_TRUE(holds(cache, 1, position, 0xff));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, KvCacheZeros, testing::Values(smallF32, smallBf16));
+INSTANTIATE_TEST_SUITE_P(Types, KvCacheZeros,
+                         testing::Values(smallF32, smallBf16, smallF16, smallInt8));
 
 } // namespace

@@ -19,8 +19,8 @@ std::unique_ptr<Executor> makeExecutor(std::shared_ptr<const ProgramSet> set, in
 }
 
 KvCache makeCache(int64_t slots, int64_t context) {
-  auto cache = KvCache::create({hand::layers, 1, hand::width, hand::width, ElementType::f32}, slots,
-                               context);
+  auto cache = KvCache::create({hand::layers, 1, hand::width, hand::width, CacheElement::f32},
+                               slots, context);
   EXPECT_TRUE(cache);
   return std::move(*cache);
 }
@@ -461,14 +461,14 @@ TEST(ExecutorErrors, Cache) {
   Status status = executor->run(call);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message, "the model keeps a KV cache, but the call brings none");
-  auto other = KvCache::create({2, 3, 4, 4, ElementType::bf16}, 1, 16);
+  auto other = KvCache::create({2, 3, 4, 4, CacheElement::bf16}, 1, 16);
   ASSERT_TRUE(other);
   call.cache(*other);
   status = executor->run(call);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message,
-            "the KV cache has 2 layers of 3 heads, widths 4 and 4, 2 bytes an entry, but the model "
-            "keeps 2 layers of 1 heads, widths 4 and 4, 4 bytes an entry");
+            "the KV cache has 2 layers of 3 heads, widths 4 and 4, in bf16, but the model "
+            "keeps 2 layers of 1 heads, widths 4 and 4, in f32");
 }
 
 TEST(ExecutorErrors, APlanLargerThanMemoryIsRefusedBeforeAllocating) {

@@ -34,7 +34,7 @@ inline void append(void *const *operands, int64_t begin, int64_t end, void *) {
   auto *x = static_cast<const float *>(operands[1]);
   auto *rows = static_cast<const Row *>(operands[2]);
   auto *batch = static_cast<const Sequence *>(operands[3]);
-  CacheLayout layout{{layers, 1, width, width, ElementType::f32}, dimsOf(operands)[context]};
+  CacheLayout layout{{layers, 1, width, width, CacheElement::f32}, dimsOf(operands)[context]};
   for (int64_t t = begin; t < end; ++t)
     for (int64_t i = 0; i < width; ++i) {
       int64_t slot = batch[rows[t].sequence].slot, position = rows[t].position;
@@ -54,7 +54,7 @@ inline void attend(void *const *operands, int64_t begin, int64_t end, void *scra
   auto *keyData = static_cast<const float *>(operands[5]);
   auto *valueData = static_cast<const float *>(operands[6]);
   auto *y = static_cast<float *>(operands[7]);
-  CacheLayout layout{{layers, 1, width, width, ElementType::f32}, dimsOf(operands)[context]};
+  CacheLayout layout{{layers, 1, width, width, CacheElement::f32}, dimsOf(operands)[context]};
   for (int64_t t = begin; t < end; ++t) {
     auto *sum = static_cast<float *>(scratch);
     std::fill(sum, sum + width, 0.0f);
@@ -108,7 +108,7 @@ inline Program program(Schedule schedule) {
   program.slots = {{{tokenRows}}, {{tokenRows, {{16, {}}}}}};
   program.params = {{"table", ElementType::f32, {8, width}, Layout::plain, false}};
   program.hasCache = true;
-  program.cache = {layers, 1, width, width, ElementType::f32};
+  program.cache = {layers, 1, width, width, CacheElement::f32};
   Operand dims{Source::dims, 0};
   program.steps.push_back(step(embed, "embed",
                                {dims, {Source::input, 0}, {Source::param, 0}, {Source::slot, 0}},
