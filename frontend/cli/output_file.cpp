@@ -22,7 +22,7 @@ OutputFile::~OutputFile() {
     close(file);
   if (!temporary.empty()) {
     unlink(temporary.c_str());
-    removeOnInterrupt(nullptr);
+    keepOnInterrupt(temporary.c_str());
   }
 }
 
@@ -65,8 +65,8 @@ Status OutputFile::commit() {
     return {};
   if (std::rename(temporary.c_str(), path.c_str()) != 0)
     return failed();
+  keepOnInterrupt(temporary.c_str());
   temporary.clear();
-  removeOnInterrupt(nullptr);
   return {};
 }
 

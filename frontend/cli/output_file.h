@@ -11,7 +11,7 @@
 namespace heddle::command {
 
 /// A file being written: under another name beside its own, which it gets when all is there. Gone
-/// without a trace if it does not come to that, on Ctrl-C too. One at a time. What is no regular
+/// without a trace if it does not come to that, on Ctrl-C too. Two at a time. What is no regular
 /// file (a device, a pipe) cannot be replaced and is written to.
 class OutputFile {
 public:

@@ -72,8 +72,10 @@ int quantize(const Invocation &invocation) {
   CLI::App &app = parser.app();
   app.remove_option(app.get_option("--dtype"));
   app.remove_option(app.get_option("--kv"));
-  app.add_option("IN", in, "a checkpoint: a GGUF file, a folder, a llama2.c file")->required();
-  app.add_option("OUT", out, "the file to write")->required();
+  app.add_option("IN", in, "a checkpoint: a GGUF file, a folder, a llama2.c file")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("OUT", out, "the file to write")->type_name("FILE")->required();
   app.add_option("--dtype", type, fmt::format("{}", fmt::join(typeNames(), ", ")))
       ->type_name("TYPE")
       ->required()
@@ -109,13 +111,16 @@ int quantize(const Invocation &invocation) {
     return fail(opened.error());
   Status written = quantizer->write(
       [&](std::span<const std::byte> bytes) { return file.write(bytes); }, progress);
+  line.clear();
+  // The summary first: where it cannot be written, what was there before stays.
+  const Json summary = describe(*quantizer, in, out, type);
+  if (written && !json.empty() && json != "-")
+    written = writeFile(json, summary.str());
   if (written)
     written = file.commit();
-  line.clear();
-  if (!written)
-    return fail(written.error());
-  Status printed = report(table(*quantizer, out, type), describe(*quantizer, in, out, type), json);
-  return printed ? exitOk : fail(printed.error());
+  if (written)
+    written = print(json == "-" ? summary.str() : table(*quantizer, out, type));
+  return written ? exitOk : fail(written.error());
 }
 
 } // namespace heddle::command

@@ -89,13 +89,13 @@ int reduce(const Invocation &invocation) {
   auto file = TestFile::create();
   if (!file)
     return fail(file.error());
+  removeOnInterrupt(file->path.c_str());
   ProgressLine progress(!parser.common.quiet);
   int64_t tried = 0;
   auto interesting = [&](const std::string &text) -> Result<bool> {
     progress.update("reducing, " + counted(++tried, "test"));
     if (Status written = writeFile(file->path, text); !written)
       return written.error();
-    removeOnInterrupt(file->path.c_str());
     auto code = exitCode(test, file->path);
     if (!code)
       return code.error();
@@ -103,7 +103,7 @@ int reduce(const Invocation &invocation) {
   };
   auto reduced = heddle::reduce(model->source, interesting);
   progress.clear();
-  removeOnInterrupt(nullptr);
+  keepOnInterrupt(file->path.c_str());
   if (!reduced)
     return fail(reduced.error());
   if (!parser.common.quiet)

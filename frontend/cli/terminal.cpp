@@ -91,13 +91,25 @@ Result<Model> compileWithProgress(const LoadedModel &model, CompileOptions optio
 //===-- Interrupts
 //------------------------------------------------------------------------------===//
 
-static std::atomic<const char *> temporaryFile = nullptr;
+/// A model and its summary at most are written at once.
+static std::atomic<const char *> temporaryFiles[2];
 
-void removeOnInterrupt(const char *path) { temporaryFile = path; }
+void removeOnInterrupt(const char *path) {
+  for (std::atomic<const char *> &file : temporaryFiles)
+    if (const char *none = nullptr; file.compare_exchange_strong(none, path))
+      return;
+}
+
+void keepOnInterrupt(const char *path) {
+  for (std::atomic<const char *> &file : temporaryFiles)
+    if (file == path)
+      file = nullptr;
+}
 
 static void interrupted(int) {
-  if (const char *path = temporaryFile)
-    unlink(path);
+  for (const char *path : temporaryFiles)
+    if (path)
+      unlink(path);
   if (lineDrawn && write(STDERR_FILENO, wipeLine, sizeof(wipeLine) - 1) < 0) {
     // Nothing is left to be done about a terminal that is gone.
   }

@@ -48,7 +48,9 @@ Result<Model> compileWithProgress(const LoadedModel &model, CompileOptions optio
 /// ends the process with code 130.
 void endOnInterrupt();
 
-/// Names the temporary file that an interrupt is to remove; null for none. The text must stay.
+/// Names a temporary file, one of two at most, that an interrupt is to remove, until it is to keep
+/// it. The text must stay as long.
 void removeOnInterrupt(const char *path);
+void keepOnInterrupt(const char *path);
 
 } // namespace heddle::command
