@@ -104,6 +104,7 @@ int inspect(const Invocation &invocation) {
   OpenOptions options;
   parser.app()
       .add_option("MODEL", path, "a checkpoint, or any other file that may be one")
+      ->type_name("FILE")
       ->required();
   parser.reads(path);
   parser.addAllowUnknown(options);

@@ -132,6 +132,7 @@ void Parser::addModel() {
     parser
         .add_option("MODEL", model,
                     "a checkpoint, a file of graph text (- is standard input), or a built-in shape")
+        ->type_name("FILE")
         ->required();
   parser
       .add_option("--weights", loading.weights,
@@ -152,6 +153,7 @@ void Parser::addAllowUnknown(OpenOptions &opening) {
 }
 
 CLI::Option *Parser::addJson(std::string &file) {
+  summary = &file;
   writes(file, "--json: ", " is a file of the model; the summary needs its own");
   return parser.add_option("--json", file, "write the result as JSON to this file; - prints it")
       ->type_name("FILE");
@@ -187,6 +189,21 @@ Status Parser::checkWritten() const {
   return {};
 }
 
+/// An empty name of a file is a mistake, and not the absence of one.
+Status Parser::checkNamed() const {
+  for (const CLI::Option *option : parser.get_options())
+    if (option->get_type_name() == "FILE" && std::ranges::count(option->results(), "") > 0)
+      return usageError(option->get_name() + ": needs the name of a file, found ''");
+  return {};
+}
+
+/// Whether the summary can be written, before any work is done for it.
+Status Parser::checkSummary() const {
+  if (!summary || summary->empty() || *summary == "-")
+    return {};
+  return OutputFile(*summary).open();
+}
+
 std::optional<int> Parser::parse() {
   try {
     parser.parse(invocation.argc, invocation.argv);
@@ -200,8 +217,9 @@ std::optional<int> Parser::parse() {
     note(fmt::format("{} (see {} --help)", error.what(), invocation.argv[0]));
     return exitUsage;
   }
-  if (Status apart = checkWritten(); !apart)
-    return fail(apart.error());
+  for (const Status &usable : {checkNamed(), checkWritten(), checkSummary()})
+    if (!usable)
+      return fail(usable.error());
   const bool isNew =
       writesPlan && *writesPlan && common.plan && !std::filesystem::exists(*common.plan);
   auto table = isNew ? std::shared_ptr<const ChoiceTable>() : chooseTable(common);

@@ -99,10 +99,13 @@ private:
     const std::string *path;
     std::string before, after;
   };
+  Status checkNamed() const;
   Status checkWritten() const;
+  Status checkSummary() const;
 
   const Invocation &invocation;
   CLI::App parser;
+  const std::string *summary = nullptr;
   std::vector<const std::string *> read;
   std::vector<Written> written;
   const bool *writesPlan = nullptr;

@@ -48,7 +48,7 @@ int score(const Invocation &invocation) {
   std::string file, tokenizerPath, json;
   int64_t context = 0;
   CLI::App &app = parser.app();
-  app.add_option("FILE", file, "the text (- is standard input)")->required();
+  app.add_option("FILE", file, "the text (- is standard input)")->type_name("FILE")->required();
   parser.addNumber("--context", context, 1, 1 << 30,
                    "positions of a window; a longer text is scored window by window");
   app.add_option("--tokenizer", tokenizerPath, "the tokenizer; found beside the checkpoint")

@@ -35,6 +35,7 @@ int tokenize(const Invocation &invocation) {
   if (!invocation.graph)
     app.add_option("MODEL", model,
                    "a checkpoint, its folder, or a tokenizer (.gguf, .json, .model, .bin)")
+        ->type_name("FILE")
         ->required();
   app.add_option("TEXT", text, "the text (- is standard input)")->required();
   app.add_flag("--bos", withBos, "begin with the mark that begins texts");
