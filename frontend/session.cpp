@@ -30,7 +30,7 @@ struct SessionState {
   std::vector<int32_t> ids;
   std::vector<runtime::Piece> pieces;
   std::vector<runtime::Sequence> sequences;
-  std::vector<Prompt> part;
+  std::vector<Prompt> stepped, part;
   std::vector<float> collected;
 
   static Result<Session> create(std::shared_ptr<const ModelState> model,
@@ -173,27 +173,47 @@ Result<Logits> SessionState::run(std::span<const Prompt> prompts, LogitsOf wante
                 result.shape[1]};
 }
 
-/// Runs sequences piece by piece, so that the activations of a long prompt do not all exist at
-/// once.
+/// Runs sequences in calls of `options.chunk` tokens, so that the activations of long prompts do
+/// not all exist at once. Short prompts share a call.
 Result<Logits> SessionState::feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted) {
   collected.clear();
   int64_t rows = 0;
   std::vector<int64_t> before;
   for (const Prompt &prompt : prompts)
     before.push_back(length(prompt.slot));
+  size_t room = size_t(options.chunk);
+  std::vector<bool> isLast; // piece of its prompt
+  auto runPart = [&]() -> Status {
+    auto logits = run(part, wanted);
+    if (!logits)
+      return logits.error();
+    const bool all = wanted == LogitsOf::all;
+    const size_t found = all ? ids.size() : part.size();
+    for (size_t row = 0; row < found; ++row)
+      if (all || isLast[row]) {
+        auto values = logits->row(int64_t(row));
+        collected.insert(collected.end(), values.begin(), values.end());
+        ++rows;
+      }
+    part.clear();
+    isLast.clear();
+    room = size_t(options.chunk);
+    return {};
+  };
+  part.clear();
   for (const Prompt &prompt : prompts)
-    for (size_t begin = 0; begin < prompt.ids.size(); begin += size_t(options.chunk)) {
-      size_t count = std::min(size_t(options.chunk), prompt.ids.size() - begin);
-      Prompt piece{prompt.slot, prompt.ids.subspan(begin, count)};
-      auto logits = run({&piece, 1}, wanted);
-      if (!logits) {
+    for (size_t begin = 0; begin < prompt.ids.size();) {
+      size_t count = std::min(room, prompt.ids.size() - begin);
+      part.push_back({prompt.slot, prompt.ids.subspan(begin, count)});
+      begin += count;
+      room -= count;
+      isLast.push_back(begin == prompt.ids.size());
+      if (room > 0 && !(isLast.back() && &prompt == &prompts.back()))
+        continue;
+      if (Status status = runPart(); !status) {
         for (size_t i = 0; i < prompts.size(); ++i)
           cache->truncate(prompts[i].slot, before[i]);
-        return logits;
-      }
-      if (wanted == LogitsOf::all || begin + count == prompt.ids.size()) {
-        collected.insert(collected.end(), logits->values.begin(), logits->values.end());
-        rows += logits->rows;
+        return status.error();
       }
     }
   return Logits{collected, rows, model->info.words};
@@ -244,10 +264,10 @@ Result<Logits> Session::step(int32_t id) { return step(std::span(&id, 1)); }
 Result<Logits> Session::step(std::span<const int32_t> ids) {
   if (!state->cache)
     return usageError("step: the model keeps no cache; give each sequence as a whole");
-  state->part.clear();
+  state->stepped.clear();
   for (size_t i = 0; i < ids.size(); ++i)
-    state->part.push_back({int64_t(i), ids.subspan(i, 1)});
-  return state->feed(state->part, LogitsOf::last);
+    state->stepped.push_back({int64_t(i), ids.subspan(i, 1)});
+  return state->feed(state->stepped, LogitsOf::last);
 }
 
 Result<Generated> Session::generate(std::span<const int32_t> prompt, const GenerateOptions &options,

@@ -145,6 +145,34 @@ TEST(Sessions, piecesGiveWhatOneCallGives) {
   }
 }
 
+// Pieces of several prompts share a call; the last logits are those of each prompt's end.
+TEST(Sessions, promptsBeyondAChunkGiveWhatOneCallGives) {
+  const Model &model = compiled("llama", ElementType::f32);
+  const std::vector<size_t> lengths = {3, 17, 1, 8, 7, 5};
+  for (int64_t chunk : {1, 5, 7, 8, 40}) {
+    for (LogitsOf wanted : {LogitsOf::last, LogitsOf::all}) {
+      Session whole = started(model, {.context = 64, .slots = 6, .chunk = 0});
+      Session chunks = started(model, {.context = 64, .slots = 6, .chunk = chunk});
+      std::vector<std::vector<int32_t>> ids;
+      std::vector<Prompt> prompts;
+      for (size_t i = 0; i < lengths.size(); ++i)
+        ids.push_back(someIds(lengths[i], int(i)));
+      for (size_t i = 0; i < lengths.size(); ++i)
+        prompts.push_back({int64_t(i), ids[i]});
+      auto expected = whole.prefill(prompts, wanted);
+      auto found = chunks.prefill(prompts, wanted);
+      ASSERT_TRUE(expected && found);
+      EXPECT_EQ(found->rows, expected->rows);
+      EXPECT_TRUE(std::ranges::equal(found->values, expected->values)) << chunk;
+      // And a step of more sequences than a chunk has room for.
+      const std::vector<int32_t> next = {1, 2, 3, 4, 5, 6};
+      auto expectedStep = whole.step(next), foundStep = chunks.step(next);
+      ASSERT_TRUE(expectedStep && foundStep);
+      EXPECT_TRUE(std::ranges::equal(foundStep->values, expectedStep->values)) << chunk;
+    }
+  }
+}
+
 TEST(Sessions, severalSequencesGiveWhatEachAloneGives) {
   for (const test::TinyModel &tiny : test::tinyModels()) {
     if (!isDriven(tiny.name))
