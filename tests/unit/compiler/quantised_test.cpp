@@ -75,7 +75,8 @@ TEST_P(QuantisedModel, IsNearItsBlocksInDoubles) {
   RecordProperty("rms", std::to_string(error.rms));
   // The K formats share a scale among 256 activations: codegen/README.md, Decisions.
   bool shared = GetParam().type.find("_k") != std::string_view::npos;
-  EXPECT_LT(error.rms, shared ? 4e-2 : 3e-2);
+  // Rounded activations let a token whose scores are nearly equal choose another expert.
+  EXPECT_LT(error.rms, GetParam().mixture ? 15e-2 : shared ? 4e-2 : 3e-2);
 }
 
 TEST_P(QuantisedModel, SameBitsHoweverTheWorkIsCut) {
