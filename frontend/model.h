@@ -75,7 +75,8 @@ struct CompileOptions {
   std::string cacheFolder = "";
 };
 
-/// The model as text at `level`. Looks at `fuse`, `dtype`, `kv` and `isa`. Never touches weights.
+/// The model as text at `level`. Looks at `fuse`, `dtype`, `kv`, `isa` and `plan`. Never touches
+/// weights.
 /// Errors: those of the graph or the text, an option that is unknown, an instruction set this
 /// processor lacks, a level above the text's own.
 Result<std::string> show(const ModelSource &source, Level level, Phase phase = Phase::prefill,

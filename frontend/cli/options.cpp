@@ -44,14 +44,12 @@ std::string usualChoices() {
   return folder.is_absolute() ? (folder / "heddle" / "choices.json").string() : "";
 }
 
-/// The table that `--plan` says; without it the usual file, if there is one and the result need not
-/// be the same everywhere. Null: the built-in one.
-static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOptions &common) {
-  std::string path = common.plan.value_or("");
-  if (!common.plan && !common.strict && std::filesystem::exists(usualChoices()))
-    path = usualChoices();
-  if (path.empty() || path == "default")
-    return std::shared_ptr<const ChoiceTable>();
+static bool isThere(const std::string &path) {
+  std::error_code unknown; // of a folder that may not be searched
+  return std::filesystem::exists(path, unknown);
+}
+
+static Result<std::shared_ptr<const ChoiceTable>> readTable(const std::string &path) {
   auto text = readText(path);
   if (!text)
     return text.error();
@@ -59,6 +57,26 @@ static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOption
   if (!table)
     return table.error();
   return std::make_shared<const ChoiceTable>(std::move(*table));
+}
+
+/// The table that `--plan` says; without it the usual file, if there is one and the result need not
+/// be the same everywhere. To be added to, that of the file that will be written. Null: the
+/// built-in one.
+static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOptions &common,
+                                                              bool isWritten) {
+  std::string path = common.plan.value_or("");
+  if (!common.plan && (isWritten || !common.strict))
+    path = usualChoices();
+  const bool isAsked = common.plan && !isWritten;
+  if (path.empty() || path == "default" || (!isAsked && !isThere(path)))
+    return std::shared_ptr<const ChoiceTable>();
+  auto table = readTable(path);
+  if (table || isAsked)
+    return table;
+  // Nobody named it, or it is about to be written: it must not stand in the way.
+  if (!common.quiet)
+    note(table.error().message + (isWritten ? "; it is written anew" : "; it is not used"));
+  return std::shared_ptr<const ChoiceTable>();
 }
 
 CompileOptions CommonOptions::compileOptions() const {
@@ -201,6 +219,10 @@ Status Parser::checkNamed() const {
 Status Parser::checkSummary() const {
   if (!summary || summary->empty() || *summary == "-")
     return {};
+  // Who reads a pipe would see its end if it were opened and closed.
+  std::error_code unknown;
+  if (std::filesystem::is_fifo(*summary, unknown))
+    return {};
   return OutputFile(*summary).open();
 }
 
@@ -220,9 +242,7 @@ std::optional<int> Parser::parse() {
   for (const Status &usable : {checkNamed(), checkWritten(), checkSummary()})
     if (!usable)
       return fail(usable.error());
-  const bool isNew =
-      writesPlan && *writesPlan && common.plan && !std::filesystem::exists(*common.plan);
-  auto table = isNew ? std::shared_ptr<const ChoiceTable>() : chooseTable(common);
+  auto table = chooseTable(common, writesPlan && *writesPlan);
   if (!table)
     return fail(table.error());
   common.choices = std::move(*table);
