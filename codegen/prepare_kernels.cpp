@@ -76,6 +76,21 @@ void expertMatmulToLinear(ExpertMatmulOp op) {
   op.erase();
 }
 
+/// Matrices of experts are read as panels, which are made of parameters alone.
+static LogicalResult checkExperts(Block &body) {
+  for (Operation &op : body) {
+    SmallVector<Value> weights;
+    if (auto product = dyn_cast<ExpertMatmulOp>(op))
+      weights = {product.getWeight()};
+    else if (auto linear = dyn_cast<ExpertLinearOp>(op))
+      weights = llvm::to_vector(linear.getWeights());
+    for (Value weight : weights)
+      if (!weight.getDefiningOp<WeightOp>())
+        return op.emitOpError("needs a parameter as its weight, found a computed tensor");
+  }
+  return success();
+}
+
 struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
   void runOnOperation() override {
     if (failed(checkBody(getOperation())))
@@ -83,6 +98,8 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     conversions.clear();
     roundingOps.clear();
     Block &body = getOperation().getBody().front();
+    if (failed(checkExperts(body)))
+      return signalPassFailure();
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (isElementwise(&op))
         elementwiseToMap(&op);

@@ -30,3 +30,13 @@ module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
     return %y : tensor<?x4xf32>
   }
 }
+
+// -----
+
+module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
+  func.func @forward(%x: tensor<?x4xf32>, %w: tensor<3x8x4xf32>, %ids: tensor<?x2xi32>) -> tensor<?x2x8xf32> {
+    // expected-error @below {{needs a parameter as its weight, found a computed tensor}}
+    %y = heddle.expert_matmul %x, %w experts(%ids) : (tensor<?x4xf32>, tensor<3x8x4xf32>, tensor<?x2xi32>) -> tensor<?x2x8xf32>
+    return %y : tensor<?x2x8xf32>
+  }
+}
