@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
+#include <numeric>
 
 namespace heddle {
 
@@ -178,7 +180,8 @@ ElementType dtypeOf(const runtime::Program &program) {
   std::map<ElementType, int64_t> elements;
   for (const runtime::ParamUse &use : program.params)
     if (use.layout == runtime::Layout::panels)
-      elements[use.type] += use.shape[0] * use.shape[1];
+      elements[use.type] +=
+          std::accumulate(use.shape.begin(), use.shape.end(), int64_t{1}, std::multiplies<>());
   auto most = std::ranges::max_element(elements, {}, [](auto &entry) { return entry.second; });
   return most == elements.end() ? ElementType::f32 : most->first;
 }

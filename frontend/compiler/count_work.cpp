@@ -92,7 +92,9 @@ private:
     auto type = cast<RankedTensorType>(weight.getType());
     int64_t experts = type.getDimSize(0);
     int64_t chosen = cast<RankedTensorType>(ids.getType()).getDimSize(1);
-    work.mixtures.push_back({.bytes = bytesOf(type), .experts = experts, .chosen = chosen});
+    auto param = weight.getDefiningOp<ir::WeightOp>();
+    if (param && chosenFrom.insert(param.getParamAttr().getAttr()).second)
+      work.mixtures.push_back({.bytes = bytesOf(type), .experts = experts, .chosen = chosen});
     return elements(weight) / experts * chosen;
   }
 
@@ -117,7 +119,7 @@ private:
   }
 
   llvm::DenseSet<mlir::Value> outputs;
-  llvm::DenseSet<StringAttr> seen;
+  llvm::DenseSet<StringAttr> seen, chosenFrom;
 };
 
 } // namespace
