@@ -58,6 +58,7 @@ private:
   void readQwen3();
   void readQwen3Moe();
   void readExperts(std::string_view hidden);
+  void readNoExperts();
   void readPhi3();
   void readGemma();
   void readGemma2();
@@ -257,6 +258,13 @@ void Reader::readExperts(std::string_view hidden) {
   model.expertHidden = integer(hidden, 1);
 }
 
+/// Of families that are read without: a file may say that it has none.
+void Reader::readNoExperts() {
+  for (std::string_view key : {"expert_count", "expert_used_count"})
+    if (integer(key, 0, 0) != 0)
+      failAt(key, "0: mixtures of experts are read of llama and qwen3moe");
+}
+
 void Reader::readLlama() {
   readRotary();
   readWindow(0, 0);
@@ -403,6 +411,8 @@ Result<ModelConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
   readSizes();
   if (!failure)
     (this->*found->second)();
+  if (!failure && model.experts == 0)
+    readNoExperts();
   used.insert(keyOf("attention.causal"));
   if (const auto causal = file.boolean(keyOf("attention.causal")); !causal)
     fail(causal.error());
