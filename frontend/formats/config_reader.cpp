@@ -123,11 +123,15 @@ std::vector<int64_t> ConfigReader::indices(const char *key, int64_t below) {
   const JsonValue *value = find(key);
   std::vector<int64_t> result;
   if (value && value->is_array())
-    for (const JsonValue &entry : *value)
-      if (entry.is_number_integer() &&
-          !(entry.is_number_unsigned() && entry.get<uint64_t>() >= uint64_t(below)) &&
-          entry.get<int64_t>() >= 0)
+    for (const JsonValue &entry : *value) {
+      // What is beyond int64_t is unsigned.
+      const bool fits = entry.is_number_unsigned()
+                            ? entry.get<uint64_t>() < uint64_t(below)
+                            : entry.is_number_integer() && entry.get<int64_t>() >= 0 &&
+                                  entry.get<int64_t>() < below;
+      if (fits)
         result.push_back(entry.get<int64_t>());
+    }
   if (value && (!value->is_array() || result.size() != value->size()))
     fail(key, fmt::format("an array of whole numbers from 0 to {}", below - 1));
   return result;
