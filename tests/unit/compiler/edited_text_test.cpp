@@ -400,7 +400,7 @@ TEST(EditedKernels, OfAnyKindAreRefusedOrBecomeCode) {
     if (!result)
       expectInWords(result.error(), "seed " + std::to_string(seed) + ", " + original.name, text);
   }
-  EXPECT_GT(compiled, count / 20);
+  EXPECT_GE(compiled, count / 20);
   EXPECT_LT(compiled, count);
 }
 
