@@ -1,7 +1,6 @@
 // The door to code generation.
 #include "codegen/compile.h"
 
-#include "codegen/jit/object_cache.h"
 #include "codegen/passes.h"
 #include "codegen/plan.h"
 #include "codegen/program_reader.h"
@@ -47,15 +46,7 @@ static Status setKernels(runtime::Program &program, const NativeCode &code) {
 }
 
 Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Target &target,
-                                   unsigned threads, const std::string &cacheFolder) {
-  std::optional<ObjectCache> cache;
-  if (!cacheFolder.empty()) {
-    auto opened = ObjectCache::open(cacheFolder);
-    if (!opened)
-      return opened.error();
-    cache.emplace(std::move(*opened));
-  }
-  const ObjectCache *used = cache ? &*cache : nullptr;
+                                   unsigned threads) {
   // Programs first: what is wrong with an edited text is told before any code is made.
   auto prefillProgram = readOnly(prefill);
   if (!prefillProgram)
@@ -63,18 +54,36 @@ Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Targ
   auto decodeProgram = readOnly(decode);
   if (!decodeProgram)
     return decodeProgram.error();
-  auto prefillCode = compileKernels(prefill, target, threads, used);
-  if (!prefillCode)
-    return prefillCode.error();
-  auto decodeCode = compileKernels(decode, target, threads, used);
-  if (!decodeCode)
-    return decodeCode.error();
-  if (Status status = setKernels(*prefillProgram, **prefillCode); !status)
+  auto objects = compileKernels({prefill, decode}, target, threads);
+  if (!objects)
+    return objects.error();
+  return CompiledModel{{std::move(*prefillProgram), std::move((*objects)[0])},
+                       {std::move(*decodeProgram), std::move((*objects)[1])}};
+}
+
+Result<LinkedModel> link(CompiledModel model, const Target &target) {
+  LinkedModel linked;
+  auto take = [&](CompiledProgram &from, runtime::Program &program) -> Status {
+    auto code = link(from.kernels, target);
+    if (!code)
+      return code.error();
+    program = std::move(from.program);
+    linked.code.push_back(std::move(*code));
+    return setKernels(program, *linked.code.back());
+  };
+  if (Status status = take(model.prefill, linked.prefill); !status)
     return status.error();
-  if (Status status = setKernels(*decodeProgram, **decodeCode); !status)
+  if (Status status = take(model.decode, linked.decode); !status)
     return status.error();
-  return CompiledModel{std::move(*prefillCode), std::move(*decodeCode), std::move(*prefillProgram),
-                       std::move(*decodeProgram)};
+  return linked;
+}
+
+Result<LinkedModel> compileAndLink(ModuleOp prefill, ModuleOp decode, const Target &target,
+                                   unsigned threads) {
+  auto compiled = compileLoops(prefill, decode, target, threads);
+  if (!compiled)
+    return compiled.error();
+  return link(std::move(*compiled), target);
 }
 
 } // namespace heddle::codegen

@@ -26,17 +26,32 @@ void addPlanPasses(mlir::OpPassManager &passes);
 /// From level planned to level loops.
 void addLoopPasses(mlir::OpPassManager &passes);
 
-/// Both programs of a model and the code each of them calls.
-struct CompiledModel {
-  std::shared_ptr<const NativeCode> prefillCode, decodeCode;
-  runtime::Program prefill;
-  runtime::Program decode;
+/// A program and the code of its kernels, neither of which knows an address.
+struct CompiledProgram {
+  runtime::Program program;
+  KernelObjects kernels;
 };
 
-/// Compiles two modules of level loops, one for each phase. `cacheFolder` is where compiled kernels
-/// are kept; empty: nowhere.
+/// Both programs of a model.
+struct CompiledModel {
+  CompiledProgram prefill, decode;
+};
+
+/// Compiles two modules of level loops, one for each phase.
 Result<CompiledModel> compileLoops(mlir::ModuleOp prefill, mlir::ModuleOp decode,
-                                   const Target &target, unsigned threads,
-                                   const std::string &cacheFolder = "");
+                                   const Target &target, unsigned threads);
+
+/// Both programs, ready to be bound to weights, and the code that they call.
+struct LinkedModel {
+  std::vector<std::shared_ptr<const NativeCode>> code;
+  runtime::Program prefill, decode;
+};
+
+/// Links what was compiled for `target`.
+Result<LinkedModel> link(CompiledModel model, const Target &target);
+
+/// Both at once.
+Result<LinkedModel> compileAndLink(mlir::ModuleOp prefill, mlir::ModuleOp decode,
+                                   const Target &target, unsigned threads);
 
 } // namespace heddle::codegen

@@ -71,7 +71,8 @@ struct CompileOptions {
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;
   std::function<void(const Progress &)> progress = {};
-  /// Where compiled code is kept for the next time; empty: nowhere. A folder of the user's alone.
+  /// Where compiled code is kept for the next time; empty: nowhere. A folder of the user's alone,
+  /// else it is not used: ModelInfo::cacheMiss tells.
   std::string cacheFolder = "";
 };
 
@@ -96,7 +97,9 @@ struct ModelInfo {
   int64_t compiled = 0;    ///< those of them that were not kept from an earlier time
   int64_t weightBytes = 0; ///< of the weights as the kernels read them
   int64_t cacheBytesPerToken = 0;
-  double lowerSeconds = 0;  ///< from text to loops
+  std::string cacheMiss;    ///< why it was compiled, though there is a folder; empty: it was not
+  bool cacheFaulty = false; ///< and that is more than a first time
+  double lowerSeconds = 0;  ///< from text to loops, or to finding that they are compiled
   double codeSeconds = 0;   ///< from loops to machine code
   double weightSeconds = 0; ///< to find or make the weights and pack them
 };

@@ -3,7 +3,6 @@
 
 #include "codegen/jit/lower_to_llvm.h"
 #include "codegen/jit/machine.h"
-#include "codegen/jit/object_cache.h"
 #include "runtime/bf16.h"
 
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -12,14 +11,14 @@
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <atomic>
 #include <bit>
-#include <mutex>
-#include <numeric>
+#include <optional>
 #include <thread>
+#include <tuple>
 
 namespace heddle::codegen {
 
@@ -64,72 +63,79 @@ std::string textOf(llvm::Error error) { return llvm::toString(std::move(error));
 
 class OrcCode : public NativeCode {
 public:
-  OrcCode(std::unique_ptr<llvm::orc::LLJIT> jit, llvm::StringMap<runtime::Kernel> kernels,
-          size_t fresh)
-      : jit(std::move(jit)), kernels(std::move(kernels)), fresh(fresh) {}
+  OrcCode(std::unique_ptr<llvm::orc::LLJIT> jit, llvm::StringMap<runtime::Kernel> kernels)
+      : jit(std::move(jit)), kernels(std::move(kernels)) {}
   runtime::Kernel kernel(llvm::StringRef symbol) const override { return kernels.lookup(symbol); }
   size_t size() const override { return kernels.size(); }
-  size_t compiled() const override { return fresh; }
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
   llvm::StringMap<runtime::Kernel> kernels;
-  size_t fresh;
 };
 
-/// Runs `work(i)` for i below `count` on `threads` threads.
-void forEach(size_t count, unsigned threads, llvm::function_ref<void(size_t)> work) {
-  std::atomic<size_t> next{0};
-  auto run = [&] {
-    for (size_t i = next++; i < count; i = next++)
-      work(i);
+/// From a kernel of level loops to an object file.
+Result<std::string> compileKernel(KernelLowering &lowering, mlir::func::FuncOp function,
+                                  const Target &target) {
+  Result<KernelModule> kernel = lowering.lower(function, target);
+  if (!kernel)
+    return kernel.error();
+  auto wrong = [&](const std::string &fault) {
+    return internalError("kernel " + kernel->symbol + " could not be compiled: " + fault);
   };
-  std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < threads && i < count; ++i)
-    helpers.emplace_back(run);
-  run();
-  for (std::thread &helper : helpers)
-    helper.join();
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return wrong(machine.error().message);
+  if (llvm::Error error = optimize(*kernel->module, **machine))
+    return wrong(textOf(std::move(error)));
+  llvm::SmallVector<char, 0> bytes;
+  if (!emitFile(*kernel->module, **machine, bytes, llvm::CodeGenFileType::ObjectFile))
+    return wrong("llvm emits no object file for this target");
+  return std::string(bytes.begin(), bytes.end());
 }
 
-using Objects = std::vector<std::unique_ptr<llvm::MemoryBuffer>>;
+/// A kernel to be compiled, and what came of it.
+struct Job {
+  mlir::func::FuncOp kernel;
+  size_t operations = 0;
+  std::optional<Result<std::string>> object;
+};
 
-/// Compiles all of `kernels`, in their order.
-Result<Objects> compileObjects(std::vector<KernelModule> &kernels, const Target &target,
-                               unsigned threads) {
-  Objects objects(kernels.size());
-  std::mutex mutex;
-  std::optional<Error> failed;
-  // The largest first: no thread waits long for the last one.
-  std::vector<size_t> order(kernels.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::vector<size_t> sizes;
-  for (const KernelModule &kernel : kernels)
-    sizes.push_back(kernel.module->getInstructionCount());
-  llvm::sort(order, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
-  forEach(kernels.size(), threads, [&](size_t at) {
-    size_t i = order[at];
-    KernelModule &kernel = kernels[i];
-    auto machine = createTargetMachine(target);
-    llvm::SmallVector<char, 0> bytes;
-    std::string fault;
-    if (!machine)
-      fault = machine.error().message;
-    else if (llvm::Error error = optimize(*kernel.module, **machine))
-      fault = textOf(std::move(error));
-    else if (!emitFile(*kernel.module, **machine, bytes, llvm::CodeGenFileType::ObjectFile))
-      fault = "llvm emits no object file for this target";
-    if (!fault.empty()) {
-      std::lock_guard lock(mutex);
-      failed = internalError("kernel " + kernel.symbol + " could not be compiled: " + fault);
-      return;
-    }
-    objects[i] = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), kernel.symbol,
-                                                                 /*RequiresNullTerminator=*/false);
+/// Works `jobs` off, the largest first: no thread waits long for the last one.
+void workOff(std::vector<Job> &jobs, mlir::MLIRContext &context, const Target &target,
+             unsigned threads) {
+  std::vector<Job *> order;
+  for (Job &job : jobs) {
+    job.kernel->walk([&](mlir::Operation *) { ++job.operations; });
+    order.push_back(&job);
+  }
+  llvm::sort(order, [](Job *a, Job *b) {
+    return std::tie(b->operations, a) < std::tie(a->operations, b); // jobs lie in order
   });
-  if (failed)
-    return *failed;
-  return objects;
+  threads = std::clamp<size_t>(threads, 1, std::max<size_t>(jobs.size(), 1));
+  std::vector<std::unique_ptr<KernelLowering>> lowerings;
+  for (unsigned i = 0; i < threads; ++i)
+    lowerings.push_back(std::make_unique<KernelLowering>(context));
+  std::atomic<size_t> next{0};
+  auto run = [&](KernelLowering &lowering) {
+    for (size_t i = next++; i < order.size(); i = next++)
+      order[i]->object = compileKernel(lowering, order[i]->kernel, target);
+  };
+  // The context locks what threads share only where it knows of threads.
+  if (threads > 1)
+    context.enableMultithreading();
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < threads; ++i)
+    helpers.emplace_back(run, std::ref(*lowerings[i]));
+  run(*lowerings[0]);
+  for (std::thread &helper : helpers)
+    helper.join();
+  if (threads > 1)
+    context.disableMultithreading();
+}
+
+bool areAlike(mlir::func::FuncOp a, mlir::func::FuncOp b) {
+  return mlir::OperationEquivalence::isEquivalentTo(a, b,
+                                                    mlir::OperationEquivalence::IgnoreLocations);
 }
 
 /// What LLVM calls where a processor without bf16 moves one about, since it keeps it in f32
@@ -144,88 +150,90 @@ llvm::Error defineLibrary(llvm::orc::LLJIT &jit) {
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
 }
 
-Result<std::unique_ptr<NativeCode>> link(Objects objects, llvm::ArrayRef<std::string> symbols,
-                                         size_t fresh) {
+} // namespace
+
+Result<std::vector<KernelObjects>> compileKernels(llvm::ArrayRef<mlir::ModuleOp> modules,
+                                                  const Target &target, unsigned threads) {
+  std::vector<Job> jobs;
+  std::vector<std::vector<size_t>> jobsOf;
+  llvm::StringMap<llvm::SmallVector<size_t>> named;
+  for (mlir::ModuleOp module : modules) {
+    std::vector<size_t> &own = jobsOf.emplace_back();
+    for (auto kernel : module.getOps<mlir::func::FuncOp>()) {
+      llvm::SmallVector<size_t> &known = named[kernel.getSymName()];
+      auto *alike =
+          llvm::find_if(known, [&](size_t i) { return areAlike(jobs[i].kernel, kernel); });
+      if (alike == known.end()) {
+        known.push_back(jobs.size());
+        alike = std::prev(known.end());
+        jobs.push_back({kernel, 0, std::nullopt});
+      }
+      own.push_back(*alike);
+    }
+  }
+  if (!jobs.empty())
+    workOff(jobs, *jobs.front().kernel->getContext(), target, threads);
+  std::vector<KernelObjects> objects;
+  for (const std::vector<size_t> &own : jobsOf) {
+    objects.emplace_back();
+    for (size_t i : own) {
+      Result<std::string> &object = *jobs[i].object;
+      if (!object)
+        return object.error();
+      objects.back().push_back({jobs[i].kernel.getSymName().str(), *object});
+    }
+  }
+  return objects;
+}
+
+Result<std::unique_ptr<NativeCode>> link(const KernelObjects &objects, const Target &target) {
+  // Orc wants to find the target even where nothing is compiled.
+  if (auto machine = createTargetMachine(target); !machine)
+    return machine.error();
   llvm::orc::LLJITBuilder builder;
   auto jit = builder.create();
   if (!jit)
     return internalError("orc did not start: " + textOf(jit.takeError()));
   if (llvm::Error error = defineLibrary(**jit))
     return internalError("orc took no library: " + textOf(std::move(error)));
-  for (auto &object : objects)
-    if (llvm::Error error = (*jit)->addObjectFile(std::move(object)))
+  for (const KernelObject &object : objects)
+    if (llvm::Error error = (*jit)->addObjectFile(
+            llvm::MemoryBuffer::getMemBufferCopy(object.bytes, object.symbol)))
       return internalError("a kernel could not be added: " + textOf(std::move(error)));
   llvm::StringMap<runtime::Kernel> addresses;
-  for (const std::string &symbol : symbols) {
-    auto address = (*jit)->lookup(symbol);
+  for (const KernelObject &object : objects) {
+    auto address = (*jit)->lookup(object.symbol);
     if (!address)
-      return internalError("kernel " + symbol +
+      return internalError("kernel " + object.symbol +
                            " could not be linked: " + textOf(address.takeError()));
-    addresses[symbol] = address->toPtr<runtime::Kernel>();
+    addresses[object.symbol] = address->toPtr<runtime::Kernel>();
   }
   return std::unique_ptr<NativeCode>(
-      std::make_unique<OrcCode>(std::move(*jit), std::move(addresses), fresh));
-}
-
-} // namespace
-
-Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const Target &target,
-                                                   unsigned threads, const ObjectCache *cache) {
-  // What the cache lacks goes into a module of its own.
-  mlir::OwningOpRef<mlir::ModuleOp> missing = mlir::ModuleOp::create(loops.getLoc());
-  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(missing->getBody());
-  std::vector<std::string> symbols;
-  llvm::StringMap<std::string> keys;
-  Objects objects;
-  for (auto kernel : loops.getOps<mlir::func::FuncOp>()) {
-    symbols.push_back(kernel.getSymName().str());
-    if (cache) {
-      std::string &key = keys[symbols.back()] = ObjectCache::key(kernel, target);
-      if (auto object = cache->find(key)) {
-        objects.push_back(std::move(object));
-        continue;
-      }
-    }
-    builder.clone(*kernel);
-  }
-  // Whatever is compiled, orc wants to find the target.
-  if (auto machine = createTargetMachine(target); !machine)
-    return machine.error();
-  Result<std::vector<KernelModule>> kernels = lowerToLLVM(*missing, target, threads);
-  if (!kernels)
-    return kernels.error();
-  auto fresh = compileObjects(*kernels, target, threads);
-  if (!fresh)
-    return fresh.error();
-  for (auto [kernel, object] : llvm::zip_equal(*kernels, *fresh)) {
-    if (cache)
-      cache->keep(keys[kernel.symbol], object->getBuffer());
-    objects.push_back(std::move(object));
-  }
-  return link(std::move(objects), symbols, kernels->size());
+      std::make_unique<OrcCode>(std::move(*jit), std::move(addresses)));
 }
 
 /// All kernels in one module of `context`, optimised.
 static Result<std::unique_ptr<llvm::Module>> linkKernels(mlir::ModuleOp loops, const Target &target,
                                                          llvm::TargetMachine &machine,
                                                          llvm::LLVMContext &context) {
-  Result<std::vector<KernelModule>> kernels = lowerToLLVM(loops, target, /*threads=*/1);
-  if (!kernels)
-    return kernels.error();
+  KernelLowering lowering(*loops.getContext());
   auto whole = std::make_unique<llvm::Module>("heddle", context);
   whole->setTargetTriple(machine.getTargetTriple());
   whole->setDataLayout(machine.createDataLayout());
-  for (KernelModule &kernel : *kernels) {
-    if (llvm::Error error = optimize(*kernel.module, machine))
-      return internalError("kernel " + kernel.symbol +
+  for (auto function : loops.getOps<mlir::func::FuncOp>()) {
+    Result<KernelModule> kernel = lowering.lower(function, target);
+    if (!kernel)
+      return kernel.error();
+    if (llvm::Error error = optimize(*kernel->module, machine))
+      return internalError("kernel " + kernel->symbol +
                            " could not be optimised: " + textOf(std::move(error)));
     // Modules of different contexts meet as text.
     std::string text;
-    llvm::raw_string_ostream(text) << *kernel.module;
+    llvm::raw_string_ostream(text) << *kernel->module;
     llvm::SMDiagnostic diagnostic;
-    auto moved = llvm::parseIR(llvm::MemoryBufferRef(text, kernel.symbol), diagnostic, context);
+    auto moved = llvm::parseIR(llvm::MemoryBufferRef(text, kernel->symbol), diagnostic, context);
     if (!moved || llvm::Linker::linkModules(*whole, std::move(moved)))
-      return internalError("kernel " + kernel.symbol + " could not be joined to the others");
+      return internalError("kernel " + kernel->symbol + " could not be joined to the others");
   }
   return whole;
 }

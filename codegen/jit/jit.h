@@ -9,10 +9,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace heddle::codegen {
 
-class ObjectCache;
+/// The machine code of a kernel, not linked yet: an object file.
+struct KernelObject {
+  std::string symbol;
+  std::string bytes;
+};
+using KernelObjects = std::vector<KernelObject>;
 
 /// Code in memory, ready to call; it lives as long as this object.
 class NativeCode {
@@ -22,15 +28,17 @@ public:
   virtual runtime::Kernel kernel(llvm::StringRef symbol) const = 0;
   /// How many kernels there are.
   virtual size_t size() const = 0;
-  /// How many of them were compiled now, and not taken from a cache.
-  virtual size_t compiled() const = 0;
 };
 
-/// Compiles every kernel of `loops` with `threads` threads, but for those that `cache` holds; it
-/// gets the others.
-Result<std::unique_ptr<NativeCode>> compileKernels(mlir::ModuleOp loops, const Target &target,
-                                                   unsigned threads,
-                                                   const ObjectCache *cache = nullptr);
+/// Compiles the kernels of modules of level loops, side by side on up to `threads` threads: the
+/// objects of each module, in the order of its kernels. What several modules have in common, names
+/// included, is compiled once. Meanwhile nobody else may use the context, whose threads are off
+/// before and after.
+Result<std::vector<KernelObjects>> compileKernels(llvm::ArrayRef<mlir::ModuleOp> modules,
+                                                  const Target &target, unsigned threads);
+
+/// Links kernels that were compiled for `target`.
+Result<std::unique_ptr<NativeCode>> link(const KernelObjects &objects, const Target &target);
 
 /// The kernels as optimised LLVM IR, one module that LLVM parses.
 Result<std::string> llvmText(mlir::ModuleOp loops, const Target &target);

@@ -4,20 +4,15 @@
 #include "codegen/kernel_contract.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Support/ThreadPool.h"
 
 using namespace mlir;
 
@@ -70,90 +65,59 @@ static void addEntry(llvm::Module &module, llvm::Function *inner,
   builder.CreateRetVoid();
 }
 
-static LogicalResult convert(ModuleOp module) {
-  PassManager passes(module.getContext());
+KernelLowering::KernelLowering(MLIRContext &context) : passes(&context) {
+  registerBuiltinDialectTranslation(context);
+  registerLLVMDialectTranslation(context);
   // Once, at the end: after every pass it takes half of the time.
   passes.enableVerifier(false);
-  OpPassManager &kernels = passes.nest<func::FuncOp>();
-  kernels.addPass(createCanonicalizerPass());
-  kernels.addPass(createCSEPass());
-  kernels.addPass(createLoopInvariantCodeMotionPass());
-  kernels.addPass(createConvertVectorToSCFPass());
-  kernels.addPass(createSCFToControlFlowPass());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+  passes.addPass(createConvertVectorToSCFPass());
+  passes.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = true;
-  kernels.addPass(createConvertVectorToLLVMPass(vectors));
-  kernels.addPass(createConvertMathToLLVMPass());
-  kernels.addPass(createArithToLLVMConversionPass());
-  kernels.addPass(createConvertIndexToLLVMPass());
+  passes.addPass(createConvertVectorToLLVMPass(vectors));
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertIndexToLLVMPass());
   passes.addPass(createFinalizeMemRefToLLVMConversionPass());
   passes.addPass(createConvertFuncToLLVMPass());
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createUBToLLVMConversionPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  return success(succeeded(passes.run(module)) && succeeded(verify(module)));
+  // The first run loads dialects, which threads must not do side by side.
+  OwningOpRef<ModuleOp> empty = ModuleOp::create(UnknownLoc::get(&context));
+  (void)passes.run(*empty);
 }
 
-/// Converts kernels side by side.
-static LogicalResult convertInParallel(ModuleOp module, unsigned threads) {
-  MLIRContext *context = module.getContext();
-  if (threads < 2 || context->isMultithreadingEnabled())
-    return convert(module);
-  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads));
-  context->setThreadPool(pool);
-  LogicalResult converted = convert(module);
-  context->disableMultithreading();
-  return converted;
-}
+Result<KernelModule> KernelLowering::lower(func::FuncOp kernel, const Target &target) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  auto copy = cast<func::FuncOp>(OpBuilder::atBlockEnd(module->getBody()).clone(*kernel));
+  std::vector<bool> noAlias = takeNoAlias(copy);
+  KernelModule result;
+  result.symbol = kernel.getSymName().str();
+  if (failed(passes.run(*module)) || failed(verify(*module)))
+    return internalError("kernel " + result.symbol + " could not be converted to llvm");
 
-/// Translates one kernel, which leaves its module for one of its own.
-static Result<KernelModule> translate(LLVM::LLVMFuncOp function, const std::vector<bool> &noAlias,
-                                      const Target &target) {
-  OwningOpRef<ModuleOp> single = ModuleOp::create(function.getLoc());
-  function->moveBefore(single->getBody(), single->getBody()->end());
-  KernelModule kernel;
-  kernel.symbol = function.getSymName().str();
-  kernel.context = std::make_unique<llvm::LLVMContext>();
-  kernel.module = translateModuleToLLVMIR(*single, *kernel.context, kernel.symbol);
-  llvm::Function *inner = kernel.module ? kernel.module->getFunction(kernel.symbol) : nullptr;
+  // A conversion may leave other functions beside it.
+  auto converted = module->lookupSymbol<LLVM::LLVMFuncOp>(result.symbol);
+  if (!converted || converted.isExternal())
+    return internalError("nothing called " + result.symbol +
+                         " came of the kernel of this name when it was converted to llvm");
+  for (Operation &other : llvm::make_early_inc_range(*module->getBody()))
+    if (&other != converted)
+      other.erase();
+  result.context = std::make_unique<llvm::LLVMContext>();
+  result.module = translateModuleToLLVMIR(*module, *result.context, result.symbol);
+  llvm::Function *inner = result.module ? result.module->getFunction(result.symbol) : nullptr;
   if (!inner)
-    return internalError("kernel " + kernel.symbol + " could not be translated to llvm ir");
-  addEntry(*kernel.module, inner, noAlias);
-  for (llvm::Function &any : *kernel.module)
+    return internalError("kernel " + result.symbol + " could not be translated to llvm ir");
+  addEntry(*result.module, inner, noAlias);
+  for (llvm::Function &any : *result.module)
     if (!any.isDeclaration() && target.avx512)
       any.addFnAttr("prefer-vector-width", "512");
-  return kernel;
-}
-
-Result<std::vector<KernelModule>> lowerToLLVM(ModuleOp loops, const Target &target,
-                                              unsigned threads) {
-  MLIRContext *mlir = loops.getContext();
-  registerBuiltinDialectTranslation(*mlir);
-  registerLLVMDialectTranslation(*mlir);
-  OwningOpRef<ModuleOp> module = ModuleOp::create(loops.getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  // What kernels become is found by its name: a conversion may order functions as it likes.
-  std::vector<std::pair<std::string, std::vector<bool>>> noAlias;
-  for (auto function : loops.getOps<func::FuncOp>()) {
-    auto copy = cast<func::FuncOp>(builder.clone(*function));
-    noAlias.emplace_back(copy.getSymName().str(), takeNoAlias(copy));
-  }
-  if (failed(convertInParallel(*module, threads)))
-    return internalError("the kernels could not be converted to llvm");
-
-  SymbolTable converted(*module);
-  std::vector<KernelModule> kernels;
-  for (const auto &[symbol, alone] : noAlias) {
-    auto function = converted.lookup<LLVM::LLVMFuncOp>(symbol);
-    if (!function || function.isExternal())
-      return internalError("nothing called " + symbol +
-                           " came of the kernel of this name when it was converted to llvm");
-    auto kernel = translate(function, alone, target);
-    if (!kernel)
-      return kernel.error();
-    kernels.push_back(std::move(*kernel));
-  }
-  return kernels;
+  return result;
 }
 
 } // namespace heddle::codegen

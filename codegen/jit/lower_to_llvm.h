@@ -4,11 +4,13 @@
 #include "codegen/target.h"
 #include "runtime/result.h"
 
-#include "mlir/IR/BuiltinOps.h"
-#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 
+#include <memory>
 #include <string>
-#include <vector>
 
 namespace heddle::codegen {
 
@@ -20,12 +22,18 @@ struct KernelModule {
   std::unique_ptr<llvm::Module> module;
 };
 
-/// Translates every function of `loops` (a module of level loops, as checkLoops wants it; not
-/// changed). Each kernel becomes
-/// a function `void (ptr operands, i64 begin, i64 end, ptr scratch)` under its own name. Up to
-/// `threads` threads take part; meanwhile nobody else may use the context, whose threads are off
-/// before and after.
-Result<std::vector<KernelModule>> lowerToLLVM(mlir::ModuleOp loops, const Target &target,
-                                              unsigned threads);
+/// Takes kernels to LLVM IR, one after the other. Threads that share a context need one each, made
+/// while none of them runs.
+class KernelLowering {
+public:
+  explicit KernelLowering(mlir::MLIRContext &context);
+
+  /// Translates `kernel` (of level loops, as checkLoops wants it; not changed) to a function
+  /// `void (ptr operands, i64 begin, i64 end, ptr scratch)` of its name.
+  Result<KernelModule> lower(mlir::func::FuncOp kernel, const Target &target);
+
+private:
+  mlir::PassManager passes;
+};
 
 } // namespace heddle::codegen

@@ -22,6 +22,11 @@ static std::pair<const char *, const char *> processorOf(const Target &target) {
                                         : ""};
 }
 
+std::string featuresOf(const Target &target) {
+  auto [processor, features] = processorOf(target);
+  return std::string(processor) + features;
+}
+
 Result<Target> selectTarget(llvm::StringRef name) {
   std::optional<runtime::Isa> best = runtime::bestIsa();
   if (!best)

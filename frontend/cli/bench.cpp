@@ -85,6 +85,7 @@ private:
   runtime::MachineLimits limits;
   double coldSeconds = 0;
   std::optional<double> cachedSeconds;
+  std::string cacheMiss; ///< why code was not found at first
 };
 
 } // namespace
@@ -187,6 +188,8 @@ Status Bench::compileAgain(const CompileOptions &compiling) {
     if (!again)
       return again.error();
     cachedSeconds = again->info().lowerSeconds + again->info().codeSeconds;
+    if (i == 0 || again->info().compiled > 0)
+      cacheMiss = again->info().cacheMiss;
     if (again->info().compiled == 0)
       break;
   }
@@ -314,6 +317,7 @@ Json Bench::json() {
        {"compile",
         Json::object({{"cold_ms", coldSeconds * 1e3},
                       {"cached_ms", cachedSeconds ? Json(*cachedSeconds * 1e3) : Json::null()},
+                      {"cache_miss", cacheMiss.empty() ? Json::null() : Json(cacheMiss)},
                       {"kernels", info.kernels},
                       {"compiles", compiles}})},
        {"memory", Json::object({{"weights_bytes", info.weightBytes},

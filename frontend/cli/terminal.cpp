@@ -85,7 +85,11 @@ void ProgressLine::follow(CompileOptions &options) {
 Result<Model> compileWithProgress(const LoadedModel &model, CompileOptions options, bool wanted) {
   ProgressLine progress(wanted);
   progress.follow(options);
-  return compile(model.source, options, model.weights);
+  auto compiled = compile(model.source, options, model.weights);
+  progress.clear();
+  if (wanted && compiled && compiled->info().cacheFaulty)
+    note("compiled anew: " + compiled->info().cacheMiss);
+  return compiled;
 }
 
 //===-- Interrupts

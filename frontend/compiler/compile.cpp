@@ -1,11 +1,15 @@
 // heddle::show and heddle::compile: the driver, the code generator and the weights in turn.
 #include "frontend/compiler/driver.h"
 
+#include "codegen/code_cache.h"
+#include "codegen/model_bytes.h"
 #include "codegen/program_reader.h"
 #include "frontend/compiler/graph_state.h"
 #include "frontend/costs.h"
 #include "frontend/model_state.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -148,12 +152,67 @@ Status lowerBoth(Source &source) {
   return source.decode->lower(Level::loops, Phase::decode);
 }
 
-Result<codegen::CompiledModel> generate(Source &source, unsigned threads,
-                                        const std::string &cacheFolder) {
+/// Compiles both programs anew.
+Result<codegen::CompiledModel> generate(Source &source, unsigned threads, ModelInfo &info) {
+  if (Status status = lowerBoth(source); !status)
+    return status.error();
+  Clock clock;
   CollectErrors errors(source.prefill->module().getContext());
   auto compiled = codegen::compileLoops(source.prefill->module(), source.decode->module(),
-                                        source.prefill->choices().target, threads, cacheFolder);
+                                        source.prefill->choices().target, threads);
+  info.codeSeconds = clock.lap();
   return withDetails(std::move(compiled), errors, source.read);
+}
+
+/// Everything that the code made of `driver`'s module depends on.
+codegen::CodeKey keyOf(Driver &driver) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  driver.module().print(stream);
+  auto digest = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+  codegen::CodeKey key(llvm::toHex(digest, /*LowerCase=*/true), driver.choices().target);
+  key.add("choice of fusions", driver.choices().fusions.str());
+  std::string declined;
+  for (Phase phase : {Phase::prefill, Phase::decode}) {
+    for (const passes::Declined &one : driver.choices().declined(phase))
+      declined += one.fusion + " of " + one.shape + "; ";
+    declined += "/ ";
+  }
+  key.add("table of measured choices", declined);
+  return key;
+}
+
+/// What is kept of the source, or else compiled and kept from now on.
+Result<codegen::LinkedModel> findOrGenerate(Source &source, unsigned threads,
+                                            const CompileOptions &options) {
+  ModelInfo &info = source.state->info;
+  const codegen::Target target = source.prefill->choices().target;
+  std::optional<codegen::CodeCache> cache;
+  std::optional<codegen::CodeKey> key;
+  if (!options.cacheFolder.empty()) {
+    cache.emplace(options.cacheFolder);
+    key = keyOf(*source.prefill);
+    codegen::CodeCache::Found found = cache->find(*key);
+    if (found.content)
+      if (auto compiled = codegen::fromBytes(*found.content))
+        if (auto linked = codegen::link(std::move(*compiled), target))
+          return linked;
+    info.cacheMiss = found.content ? "what was kept could not be read back" : found.miss;
+    info.cacheFaulty = !found.expected;
+  }
+  auto compiled = generate(source, threads, info);
+  if (!compiled)
+    return compiled.error();
+  if (cache)
+    if (std::string fault = cache->keep(*key, codegen::toBytes(*compiled)); !fault.empty()) {
+      info.cacheMiss += "; nor could the new code be kept: " + fault;
+      info.cacheFaulty = true;
+    }
+  auto linked = codegen::link(std::move(*compiled), target);
+  if (linked)
+    for (const auto &code : linked->code)
+      info.compiled += int64_t(code->size());
+  return linked;
 }
 
 Result<runtime::BoundProgram> bind(runtime::Program program, runtime::WeightStore &weights,
@@ -197,6 +256,22 @@ Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &optio
   if (!opened)
     return opened.error();
   return opened->state->info;
+}
+
+Result<ModelInfo> detail::compileCode(const ModelSource &source, const CompileOptions &options) {
+  Clock clock;
+  auto opened = open(source, options);
+  if (!opened)
+    return opened.error();
+  runtime::ThreadPool pool(options.threads);
+  auto linked = findOrGenerate(*opened, unsigned(pool.workers()), options);
+  if (!linked)
+    return linked.error();
+  ModelInfo &info = opened->state->info;
+  for (const auto &code : linked->code)
+    info.kernels += int64_t(code->size());
+  info.lowerSeconds = clock.lap() - info.codeSeconds;
+  return info;
 }
 
 Result<Model> outline(const ModelSource &source, const CompileOptions &options) {
@@ -250,21 +325,18 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   ModelState &state = *opened->state;
   ModelInfo &info = state.info;
   runtime::ThreadPool pool(options.threads);
-  if (Status status = lowerBoth(*opened); !status)
-    return status.error();
-  info.lowerSeconds = clock.lap();
-  auto compiled = generate(*opened, unsigned(pool.workers()), options.cacheFolder);
+  auto compiled = findOrGenerate(*opened, unsigned(pool.workers()), options);
   if (!compiled)
     return compiled.error();
-  info.codeSeconds = clock.lap();
+  // Reading, finding and linking are part of both ways.
+  info.lowerSeconds = clock.lap() - info.codeSeconds;
   ++compilationCount;
   report(2);
 
   info.dtype = dtypeOf(compiled->prefill);
   info.cacheBytesPerToken = cacheBytesPerToken(compiled->prefill);
-  for (const auto &code : {compiled->prefillCode, compiled->decodeCode}) {
+  for (const auto &code : compiled->code) {
     info.kernels += int64_t(code->size());
-    info.compiled += int64_t(code->compiled());
     state.code.push_back(code);
   }
   state.weights = weights;

@@ -104,6 +104,9 @@ void noteSpreads(mlir::ModuleOp module, runtime::WeightStore &weights);
 /// missing or differ are in the error, with the places that ask for them.
 Status checkWeights(mlir::ModuleOp module, const runtime::WeightStore &weights);
 
+/// The way of `compile` without the weights: what is compiled, or found, is thrown away.
+Result<ModelInfo> compileCode(const ModelSource &source, const CompileOptions &options);
+
 /// The text of `graph` with the places of its calls in it.
 Result<std::string> textWithPlaces(const Graph &graph);
 

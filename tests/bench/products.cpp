@@ -114,11 +114,11 @@ Result<std::unique_ptr<Product>> makeProduct(const Shape &shape) {
     if (mlir::failed(manager.run(**module)))
       return Error{ErrorKind::internal, "a product does not compile"};
   }
-  auto compiled = codegen::compileLoops(*modules[0], *modules[1], *target, 1);
+  auto compiled = codegen::compileAndLink(*modules[0], *modules[1], *target, 1);
   if (!compiled)
     return compiled.error();
   auto product = std::make_unique<Product>();
-  product->code = {compiled->prefillCode, compiled->decodeCode};
+  product->code = compiled->code;
   product->weights.makeUp(1);
   runtime::ThreadPool pool(shape.threads);
   auto bind = [&](runtime::Program program) -> Result<runtime::BoundProgram> {

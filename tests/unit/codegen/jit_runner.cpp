@@ -180,13 +180,13 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
       return nullptr;
     }
   }
-  auto compiled = codegen::compileLoops(*modules[0], *modules[1], *target, 1);
+  auto compiled = codegen::compileAndLink(*modules[0], *modules[1], *target, 1);
   if (!compiled) {
     ADD_FAILURE() << compiled.error().message << "\n" << messages;
     return nullptr;
   }
   auto model = std::make_unique<Model>();
-  model->code = {compiled->prefillCode, compiled->decodeCode};
+  model->code = compiled->code;
   auto bind = [&](runtime::Program program) {
     runtime::BoundProgram bound{std::move(program), {}};
     for (const runtime::ParamUse &use : bound.program.params) {

@@ -249,7 +249,9 @@ TEST_F(KernelCode, OfEveryOperationItMayUseBecomesMachineCode) {
     if (!selectTarget(target.name))
       continue;
     ASSERT_TRUE(succeeded(checkLoops(*module, target)));
-    auto code = compileKernels(*module, target, 1);
+    auto objects = compileKernels(*module, target, 1);
+    ASSERT_TRUE(objects) << objects.error().message;
+    auto code = link(objects->front(), target);
     ASSERT_TRUE(code) << code.error().message;
     EXPECT_NE((*code)->kernel("scale_0"), nullptr);
   }

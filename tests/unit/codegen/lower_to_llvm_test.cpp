@@ -53,16 +53,20 @@ TEST(LowerToLLVM, FindsWhatAKernelBecameByItsName) {
   context.loadAllAvailableDialects();
   auto module = parseSourceString<ModuleOp>(kernels, &context);
   ASSERT_TRUE(module);
-  auto lowered = lowerToLLVM(*module, *selectTarget("native"), 1);
-  ASSERT_TRUE(lowered) << lowered.error().message;
-  ASSERT_EQ(lowered->size(), 2u);
+  KernelLowering lowering(context);
+  std::vector<KernelModule> lowered;
+  for (auto function : module->getOps<func::FuncOp>()) {
+    auto kernel = lowering.lower(function, *selectTarget("native"));
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    EXPECT_EQ(kernel->module->getFunction(kernel->symbol)->arg_size(), 4u);
+    lowered.push_back(std::move(*kernel));
+  }
+  ASSERT_EQ(lowered.size(), 2u);
   // The second pointer of what is written, and of the scratch.
-  EXPECT_EQ((*lowered)[0].symbol, "first");
-  EXPECT_EQ(alone((*lowered)[0]), (std::vector<unsigned>{6, 18}));
-  EXPECT_EQ((*lowered)[1].symbol, "second");
-  EXPECT_EQ(alone((*lowered)[1]), (std::vector<unsigned>{11, 18}));
-  for (const KernelModule &kernel : *lowered)
-    EXPECT_EQ(kernel.module->getFunction(kernel.symbol)->arg_size(), 4u);
+  EXPECT_EQ(lowered[0].symbol, "first");
+  EXPECT_EQ(alone(lowered[0]), (std::vector<unsigned>{6, 18}));
+  EXPECT_EQ(lowered[1].symbol, "second");
+  EXPECT_EQ(alone(lowered[1]), (std::vector<unsigned>{11, 18}));
 }
 
 } // namespace
