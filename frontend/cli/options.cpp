@@ -16,14 +16,21 @@
 
 namespace heddle::command {
 
+/// What `variable` names, or else `inHome` in the user's home; empty where that is no whole path.
+static std::filesystem::path userFolder(const char *variable, const char *inHome) {
+  namespace fs = std::filesystem;
+  const char *named = std::getenv(variable), *home = std::getenv("HOME");
+  fs::path folder = named && *named ? fs::path(named) : fs::path();
+  if (folder.empty() && home && *home)
+    folder = fs::path(home) / inHome;
+  return folder.is_absolute() ? folder : fs::path();
+}
+
 /// `$XDG_CACHE_HOME/heddle` or `~/.cache/heddle`; none where it cannot be ours.
 static std::string usualCacheFolder() {
   namespace fs = std::filesystem;
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  fs::path folder = cache && *cache ? fs::path(cache) : fs::path();
-  if (folder.empty() && home && *home)
-    folder = fs::path(home) / ".cache";
-  if (folder.empty() || !folder.is_absolute())
+  fs::path folder = userFolder("XDG_CACHE_HOME", ".cache");
+  if (folder.empty())
     return "";
   folder /= "heddle";
   std::error_code error;
@@ -36,12 +43,8 @@ static std::string usualCacheFolder() {
 }
 
 std::string usualChoices() {
-  namespace fs = std::filesystem;
-  const char *config = std::getenv("XDG_CONFIG_HOME"), *home = std::getenv("HOME");
-  fs::path folder = config && *config ? fs::path(config) : fs::path();
-  if (folder.empty() && home && *home)
-    folder = fs::path(home) / ".config";
-  return folder.is_absolute() ? (folder / "heddle" / "choices.json").string() : "";
+  std::filesystem::path folder = userFolder("XDG_CONFIG_HOME", ".config");
+  return folder.empty() ? "" : (folder / "heddle" / "choices.json").string();
 }
 
 static bool isThere(const std::string &path) {
