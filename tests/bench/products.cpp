@@ -3,27 +3,14 @@
 // Products with weights in blocks include making blocks of their input.
 //
 //   bench_products --benchmark_filter='bf16/512'
-#include "codegen/compile.h"
-#include "codegen/jit/machine.h"
-#include "codegen/passes.h"
-#include "ir/ops.h"
-#include "passes/pipeline.h"
-#include "runtime/executor.h"
-#include "runtime/machine_loops.h"
-#include "runtime/memory.h"
-#include "runtime/weights.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
+#include "tests/bench/common/compiled.h"
+#include "tests/bench/common/limit.h"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstring>
-
 using namespace heddle;
+using namespace heddle::bench;
 
 namespace {
 
@@ -83,137 +70,8 @@ std::string graphText(const Shape &shape) {
                      fmt::arg("out", fmt::format("tensor<?x{}xf32>", shape.columns)));
 }
 
-/// A product with its code, its weight and the threads that run it.
-struct Product {
-  std::vector<std::shared_ptr<const codegen::NativeCode>> code;
-  runtime::WeightStore weights;
-  std::shared_ptr<runtime::ProgramSet> programs = std::make_shared<runtime::ProgramSet>();
-  std::unique_ptr<runtime::Executor> executor;
-};
-
-Result<std::unique_ptr<Product>> makeProduct(const Shape &shape) {
-  mlir::DialectRegistry registry;
-  registry.insert<ir::HeddleDialect, mlir::func::FuncDialect>();
-  codegen::registerKernels(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  auto target = codegen::selectTarget("native");
-  if (!target)
-    return target.error();
-  mlir::OwningOpRef<mlir::ModuleOp> modules[2];
-  for (auto [module, phase] :
-       {std::pair(&modules[0], codegen::Phase::prefill), {&modules[1], codegen::Phase::decode}}) {
-    *module = mlir::parseSourceString<mlir::ModuleOp>(graphText(shape), &context);
-    mlir::PassManager manager(&context);
-    passes::buildFusePipeline(manager, passes::FusionSet::all());
-    codegen::addPlanPasses(manager);
-    codegen::addLoopPasses(manager);
-    if (!*module)
-      return Error{ErrorKind::internal, "the text of a product does not parse"};
-    codegen::setTarget(**module, *target, phase);
-    if (mlir::failed(manager.run(**module)))
-      return Error{ErrorKind::internal, "a product does not compile"};
-  }
-  auto compiled = codegen::compileAndLink(*modules[0], *modules[1], *target, 1);
-  if (!compiled)
-    return compiled.error();
-  auto product = std::make_unique<Product>();
-  product->code = compiled->code;
-  product->weights.makeUp(1);
-  runtime::ThreadPool pool(shape.threads);
-  auto bind = [&](runtime::Program program) -> Result<runtime::BoundProgram> {
-    auto params = product->weights.bind(program.params, pool);
-    if (!params)
-      return params.error();
-    return runtime::BoundProgram{std::move(program), std::move(*params)};
-  };
-  // Either program is right for any number of rows.
-  auto program = bind(std::move(shape.decode() ? compiled->decode : compiled->prefill));
-  if (!program)
-    return program.error();
-  product->programs->prefill = std::move(*program);
-  auto executor = runtime::Executor::create(product->programs, {.threads = shape.threads});
-  if (!executor)
-    return executor.error();
-  product->executor = std::move(*executor);
-  return product;
-}
-
-double seconds(const std::function<void()> &work) {
-  auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + values.size() / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-/// The loop that measures the limit of arithmetic with weights of this type.
-runtime::ArithmeticLoop peakLoop(const runtime::MachineLoops &loops, const Shape &shape) {
-  if (shape.type == "bf16" && loops.bf16.run)
-    return loops.bf16;
-  return shape.blocks() && loops.int8.run ? loops.int8 : loops.f32;
-}
-
-/// Does as much as the product, of what limits it, and nothing else.
-class Limit {
-public:
-  static Result<std::unique_ptr<Limit>> create(const Shape &shape, int64_t weightBytes) {
-    int64_t bytes = std::max(weightBytes / piece, int64_t(1)) * piece;
-    auto memory = runtime::Region::allocate(std::max<int64_t>(bytes, 128 << 20),
-                                            runtime::Region::Pages::huge, "the limit");
-    if (!memory)
-      return memory.error();
-    std::memset(memory->data(), 1, size_t(memory->size()));
-    return std::unique_ptr<Limit>(new Limit(shape, bytes, std::move(*memory)));
-  }
-
-  /// In a model every weight comes from memory: nothing of it is left in a cache from the last run.
-  void forget() { loops.read(memory.data(), memory.size()); }
-
-  /// In 10^9 operations or bytes a second.
-  double measure() {
-    forget();
-    double time = seconds([&] { shape.decode() ? read() : multiply(); });
-    double work = shape.decode() ? double(bytes) : double(rounds) * peak.operations * shape.threads;
-    return work / time / 1e9;
-  }
-
-private:
-  static constexpr int64_t piece = 64 << 10;
-
-  Limit(const Shape &shape, int64_t bytes, runtime::Region memory)
-      : shape(shape), loops(runtime::machineLoops(runtime::bestIsa().value_or(runtime::Isa::avx2),
-                                                  runtime::cpuFeatures())),
-        peak(peakLoop(loops, shape)),
-        rounds(int64_t(shape.flops() / shape.threads / double(peak.operations)) + 1), bytes(bytes),
-        memory(std::move(memory)), pool(shape.threads) {}
-
-  void read() {
-    pool.run(bytes / piece, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
-      loops.read(memory.data() + begin * piece, (end - begin) * piece);
-    });
-  }
-  void multiply() {
-    pool.run(shape.threads, runtime::Schedule::even, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i)
-        peak.run(rounds);
-    });
-  }
-
-  Shape shape;
-  runtime::MachineLoops loops;
-  runtime::ArithmeticLoop peak;
-  int64_t rounds, bytes;
-  runtime::Region memory;
-  runtime::ThreadPool pool;
-};
-
 void runProduct(benchmark::State &state, const Shape &shape) {
-  auto product = makeProduct(shape);
+  auto product = compileGraph(graphText(shape), {shape.threads, shape.decode()});
   if (!product)
     return state.SkipWithError(product.error().message.c_str());
   runtime::Executor &executor = *(*product)->executor;
@@ -229,10 +87,10 @@ void runProduct(benchmark::State &state, const Shape &shape) {
       state.SkipWithError(status.error().message.c_str());
   };
 
-  auto limit = Limit::create(shape, (*product)->weights.bytes());
+  double work = shape.decode() ? double((*product)->weights.bytes()) : shape.flops();
+  auto limit = Limit::create({shape.decode(), work, shape.type, shape.threads});
   if (!limit)
     return state.SkipWithError(limit.error().message.c_str());
-  double work = shape.decode() ? double((*product)->weights.bytes()) : shape.flops();
   once();
   std::vector<double> rates, limits;
   for (auto _ : state) {
