@@ -4,9 +4,9 @@
 
 namespace heddle {
 
-std::string inQuotes(std::string_view text) {
+std::string printable(std::string_view text) {
   constexpr size_t longest = 96;
-  std::string result = "'";
+  std::string result;
   for (const char c : text.substr(0, longest)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < ' ' || byte == 0x7f)
@@ -14,7 +14,9 @@ std::string inQuotes(std::string_view text) {
     else
       result += c;
   }
-  return result + (text.size() > longest ? "...'" : "'");
+  return result + (text.size() > longest ? "..." : "");
 }
+
+std::string inQuotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
 } // namespace heddle

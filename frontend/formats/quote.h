@@ -6,8 +6,11 @@
 
 namespace heddle {
 
-/// `text` in single quotes, on one line and of at most some 100 characters: what cannot be printed
-/// is written as `\xNN`, and what is longer ends in "...". UTF-8 is kept.
+/// `text` on one line and of at most some 100 characters: what cannot be printed is written as
+/// `\xNN`, and what is longer ends in "...". UTF-8 is kept.
+std::string printable(std::string_view text);
+
+/// That in single quotes.
 std::string inQuotes(std::string_view text);
 
 } // namespace heddle

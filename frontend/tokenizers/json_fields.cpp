@@ -104,7 +104,7 @@ const JsonValue &JsonFields::object(const char *key) {
 void JsonFields::finish() {
   for (const auto &[key, unknown] : value.items())
     if (!asked.contains(key) && !unknown.is_null())
-      wrong(key, "is not known here, and could change how a text is cut");
+      wrong(printable(key), "is not known here, and could change how a text is cut");
 }
 
 } // namespace heddle

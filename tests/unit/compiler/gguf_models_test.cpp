@@ -1,9 +1,9 @@
 // The same models as GGUF files: other names, permuted rows, norms with their 1.
 #include "frontend/heddle.h"
 #include "tests/support/data.h"
+#include "tests/support/gguf_file.h"
 #include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
-#include "tests/unit/frontend/gguf_file.h"
 
 #include <gtest/gtest.h>
 

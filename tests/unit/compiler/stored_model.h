@@ -1,8 +1,8 @@
 // A small LLaMA as GGUF files, its tensors in any types.
 #pragma once
 
+#include "tests/support/gguf_file.h"
 #include "tests/unit/compiler/written_models.h"
-#include "tests/unit/frontend/gguf_file.h"
 
 #include <cstdint>
 #include <map>

@@ -1,8 +1,8 @@
 #include "frontend/formats/gguf.h"
 
 #include "tests/support/data.h"
+#include "tests/support/gguf_file.h"
 #include "tests/unit/frontend/files.h"
-#include "tests/unit/frontend/gguf_file.h"
 
 #include <gmock/gmock.h>
 

@@ -179,6 +179,8 @@ TEST(HfTokenizer, RefusesByNameWhatItDoesNotKnow) {
               HasSubstr("model.blur is not known here"));
   EXPECT_THAT(errorOf(with(unigram, R"("type":"NFKC")", R"("type":"NFKC","fold":true)")),
               HasSubstr("normalizer.fold is not known here"));
+  EXPECT_THAT(errorOf(with(unigram, R"("unk_id")", R"("b\nr":1,"unk_id")")),
+              HasSubstr("model.b\\x0ar is not known here"));
   EXPECT_THAT(errorOf(with(withFallback, R"("fuse_unk")", R"("dropout":0.1,"fuse_unk")")),
               HasSubstr("model.dropout is 0.1, expected null"));
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontend/formats/gguf.h"
-#include "tests/unit/frontend/files.h"
+#include "tests/support/bytes.h"
 
 #include <string>
 #include <string_view>
