@@ -103,6 +103,8 @@ SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile 
   if (!known || *known >= tile.unroll)
     sums = e.loop(e.index(0), whole, tile.unroll, sums, [&](Value k, ValueRange carried) {
       SmallVector<Value> next(carried);
+      if (tile.ahead)
+        tile.ahead(k);
       for (int64_t u = 0; u < tile.unroll; ++u)
         next = once(e.add(k, u), next);
       return next;

@@ -29,6 +29,8 @@ struct ProductTile {
   std::function<mlir::Value(int64_t row, mlir::Value step)> left;
   /// Vector `column` at `step`: 16 x f32, or 16 pairs of bf16.
   std::function<mlir::Value(int64_t column, mlir::Value step)> right;
+  /// If set: asks for memory that is read later, called once before every `unroll` steps.
+  std::function<void(mlir::Value step)> ahead;
   /// If set: the bits (i32) of the right side that `row` may see at `step`; the others count as 0.
   std::function<mlir::Value(int64_t row, mlir::Value step)> seen;
 };

@@ -77,11 +77,16 @@ struct RowsEmitter {
     });
   }
 
-  void run() {
-    SmallVector<Value> largest =
-        fold(hidden, [&](const SoftmaxRow &row, Value, Value column, Value mask, Value most) {
-          return softmaxLarger(e, keep(mask, load(scores, row.from, column, mask), hidden), most);
-        });
+  /// Writes exponentials to `result`, and returns their rows' factors.
+  SmallVector<Value> emitPowers() {
+    SmallVector<Value> largest;
+    for (const SoftmaxRow &row : rows)
+      largest.push_back(row.largest);
+    if (!largest.front())
+      largest =
+          fold(hidden, [&](const SoftmaxRow &row, Value, Value column, Value mask, Value most) {
+            return softmaxLarger(e, keep(mask, load(scores, row.from, column, mask), hidden), most);
+          });
     SmallVector<Value> shifts, scales;
     for (auto [row, each] : llvm::zip(rows, largest)) {
       Value most = e.maxLanes(each);
@@ -108,6 +113,10 @@ struct RowsEmitter {
       Value all = arith::AddFOp::create(e.b, e.loc, e.broadcast(total), emitExpBelowZero(e, below));
       scales.push_back(softmaxScale(e, all));
     }
+    return scales;
+  }
+
+  void scale(ArrayRef<Value> scales) {
     forLanes(e, e.index(0), count, whole, [&](Value column, Value mask) {
       for (auto [row, scale] : llvm::zip(rows, scales)) {
         Value power = load(result, row.to, column, mask);
@@ -122,7 +131,13 @@ struct RowsEmitter {
 
 void emitSoftmaxRows(Emit &e, Value scores, Value result, ArrayRef<SoftmaxRow> rows, Value count,
                      bool whole) {
-  RowsEmitter{e, scores, result, rows, count, whole}.run();
+  RowsEmitter emitter{e, scores, result, rows, count, whole};
+  emitter.scale(emitter.emitPowers());
+}
+
+SmallVector<Value> emitSoftmaxPowers(Emit &e, Value scores, ArrayRef<SoftmaxRow> rows, Value count,
+                                     bool whole) {
+  return RowsEmitter{e, scores, scores, rows, count, whole}.emitPowers();
 }
 
 } // namespace heddle::codegen

@@ -6,10 +6,12 @@
 namespace heddle::codegen {
 
 /// A row of softmax: the indices where its scores begin, and where its result does. A sink (f32),
-/// unless null, counts for the maximum, and for the sum after the scores.
+/// unless null, counts for the maximum, and for the sum after the scores. `largest`, unless null,
+/// is a vector whose largest lane is the largest score.
 struct SoftmaxRow {
   llvm::SmallVector<mlir::Value> from, to;
   mlir::Value sink = {};
+  mlir::Value largest = {};
 };
 
 /// Replaces the `count` scores of each of `rows` in `scores` (f32, last dimension contiguous) by
@@ -20,6 +22,12 @@ struct SoftmaxRow {
 /// other's latency.
 void emitSoftmaxRows(Emit &emit, mlir::Value scores, mlir::Value result,
                      llvm::ArrayRef<SoftmaxRow> rows, mlir::Value count, bool whole);
+
+/// The first half of that: replaces the scores by exp(x - max), and returns what each row is still
+/// to be multiplied by, a vector of equal lanes.
+llvm::SmallVector<mlir::Value> emitSoftmaxPowers(Emit &emit, mlir::Value scores,
+                                                 llvm::ArrayRef<SoftmaxRow> rows, mlir::Value count,
+                                                 bool whole);
 
 /// What is subtracted of scores whose largest is `largest`: itself, or 0 where it is -inf. Scalars
 /// or vectors.

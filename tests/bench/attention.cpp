@@ -14,6 +14,7 @@
 
 #include <cstring>
 #include <random>
+#include <utility>
 
 using namespace heddle;
 using namespace heddle::bench;
@@ -129,25 +130,26 @@ void runAttention(benchmark::State &state, const Shape &shape) {
       Limit::create({false, shape.flops(), shape.bf16() ? "bf16" : "f32", shape.threads});
   if (!reading || !arithmetic)
     return state.SkipWithError("no memory for the limits");
-  std::vector<double> times, reads, operations;
+  // Shares are of what the machine could do right before and after: its speed changes meanwhile.
+  std::vector<double> times, ofRead, ofPeak;
   run(arguments);
+  double readable = (*reading)->measure(), peak = (*arithmetic)->measure();
   for (auto _ : state) {
     double time = seconds([&] { run(arguments); });
     state.SetIterationTime(time / shape.layers());
     times.push_back(time);
-    if (shape.decode())
-      reads.push_back((*reading)->measure());
-    operations.push_back((*arithmetic)->measure());
+    double lastReadable = std::exchange(readable, (*reading)->measure());
+    double lastPeak = std::exchange(peak, (*arithmetic)->measure());
+    ofRead.push_back(bytes / time / 1e9 / ((readable + lastReadable) / 2));
+    ofPeak.push_back(shape.flops() / time / 1e9 / ((peak + lastPeak) / 2));
   }
   double time = median(times);
   state.counters["GFLOP/s"] = shape.flops() / time / 1e9;
-  state.counters["of_peak"] = shape.flops() / time / 1e9 / median(operations);
+  state.counters["of_peak"] = median(ofPeak);
   if (shape.decode()) {
     state.counters["GB/s"] = bytes / time / 1e9;
-    state.counters["of_read"] = bytes / time / 1e9 / median(reads);
-    state.counters["read"] = median(reads);
+    state.counters["of_read"] = median(ofRead);
   }
-  state.counters["peak"] = median(operations);
 }
 
 void add(const Shape &shape, int iterations) {

@@ -31,7 +31,6 @@ MOST_LINES = 600
 
 # Longer files, each with the reason why it may be: {path: reason}.
 LONG_FILES = {
-    "codegen/kernels/attention.cpp": "one kernel whose steps share the tile at hand",
     "tests/differential/random_program.cpp": "a list of statements, each a few lines",
 }
 
