@@ -24,16 +24,29 @@ void addPlanPasses(OpPassManager &passes) {
 
 void addLoopPasses(OpPassManager &passes) { passes.addPass(createLowerToLoops()); }
 
-/// The program of a module, without the addresses of its kernels.
-static Result<runtime::Program> readOnly(ModuleOp loops) {
-  auto programs = loops.getOps<ir::ProgramOp>();
-  if (std::distance(programs.begin(), programs.end()) != 1)
-    return dataError("level loops needs one heddle.program");
-  ir::ProgramOp program = *programs.begin();
+/// A program without the addresses of its kernels.
+static Result<runtime::Program> read(ir::ProgramOp program) {
   auto read = readProgram(program);
   if (failed(read))
     return dataError("heddle.program @" + program.getSymName().str() + " cannot be run");
   return std::move(*read);
+}
+
+/// The program of a module that runs the model.
+static Result<runtime::Program> readForward(ModuleOp loops) {
+  auto programs = loops.getOps<ir::ProgramOp>();
+  auto isForward = [](ir::ProgramOp program) { return !program.isLoad(); };
+  if (llvm::count_if(programs, isForward) != 1)
+    return dataError("level loops needs one heddle.program that runs the model");
+  return read(*llvm::find_if(programs, isForward));
+}
+
+/// The one that is run when the model is loaded.
+static Result<runtime::Program> readLoad(ModuleOp loops) {
+  for (auto program : loops.getOps<ir::ProgramOp>())
+    if (program.isLoad())
+      return read(program);
+  return runtime::Program();
 }
 
 static Status setKernels(runtime::Program &program, const NativeCode &code) {
@@ -48,17 +61,21 @@ static Status setKernels(runtime::Program &program, const NativeCode &code) {
 Result<CompiledModel> compileLoops(ModuleOp prefill, ModuleOp decode, const Target &target,
                                    unsigned threads) {
   // Programs first: what is wrong with an edited text is told before any code is made.
-  auto prefillProgram = readOnly(prefill);
+  auto prefillProgram = readForward(prefill);
   if (!prefillProgram)
     return prefillProgram.error();
-  auto decodeProgram = readOnly(decode);
+  auto decodeProgram = readForward(decode);
   if (!decodeProgram)
     return decodeProgram.error();
+  auto load = readLoad(prefill);
+  if (!load)
+    return load.error();
   auto objects = compileKernels({prefill, decode}, target, threads);
   if (!objects)
     return objects.error();
   return CompiledModel{{std::move(*prefillProgram), std::move((*objects)[0])},
-                       {std::move(*decodeProgram), std::move((*objects)[1])}};
+                       {std::move(*decodeProgram), std::move((*objects)[1])},
+                       std::move(*load)};
 }
 
 Result<LinkedModel> link(CompiledModel model, const Target &target) {
@@ -72,6 +89,9 @@ Result<LinkedModel> link(CompiledModel model, const Target &target) {
     return setKernels(program, *linked.code.back());
   };
   if (Status status = take(model.prefill, linked.prefill); !status)
+    return status.error();
+  linked.load = std::move(model.load);
+  if (Status status = setKernels(linked.load, *linked.code.front()); !status)
     return status.error();
   if (Status status = take(model.decode, linked.decode); !status)
     return status.error();

@@ -32,19 +32,22 @@ struct CompiledProgram {
   KernelObjects kernels;
 };
 
-/// Both programs of a model.
+/// The programs of a model: one for each phase, and `load`, which is run once before them and whose
+/// kernels are among those of `prefill`. It has no results where there is nothing to compute.
 struct CompiledModel {
   CompiledProgram prefill, decode;
+  runtime::Program load;
 };
 
-/// Compiles two modules of level loops, one for each phase.
+/// Compiles two modules of level loops, one for each phase. The program @load is taken from
+/// `prefill`.
 Result<CompiledModel> compileLoops(mlir::ModuleOp prefill, mlir::ModuleOp decode,
                                    const Target &target, unsigned threads);
 
-/// Both programs, ready to be bound to weights, and the code that they call.
+/// The programs, ready to be bound to weights, and the code that they call.
 struct LinkedModel {
   std::vector<std::shared_ptr<const NativeCode>> code;
-  runtime::Program prefill, decode;
+  runtime::Program prefill, decode, load;
 };
 
 /// Links what was compiled for `target`.

@@ -5,6 +5,7 @@
 #include "codegen/element_types.h"
 #include "codegen/lowering.h"
 #include "codegen/plan.h"
+#include "ir/load.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
@@ -34,39 +35,54 @@ struct LowerToLoops : impl::LowerToLoopsBase<LowerToLoops> {
           << forwardName << ", " << isaAttrName << " and " << phaseAttrName;
       return signalPassFailure();
     }
+    func::FuncOp load = loadFunction(module);
     for (auto other : module.getOps<func::FuncOp>())
-      if (other != forward) {
+      if (other != forward && other != load) {
         other.emitError("function '") << other.getName() << "' stands beside the model, @"
                                       << forwardName << ", which calls nothing";
         return signalPassFailure();
       }
-    FailureOr<DimAnalysis> dims = DimAnalysis::run(forward);
-    if (failed(dims) || failed(checkLayouts(forward)))
+    llvm::StringMap<unsigned> names;
+    if (failed(checkLoad(module)) ||
+        (load && failed(lower(load, loadName, *target, *phase, names))) ||
+        failed(lower(forward, phaseName(*phase), *target, *phase, names)))
       return signalPassFailure();
-    ViewAnalysis views(forward, *dims);
-    PlanContext context{*target, *phase, *dims, views};
-    if (failed(checkPlan(forward, context)))
-      return signalPassFailure();
+  }
 
-    OpBuilder builder(forward);
-    auto program =
-        ProgramOp::create(builder, forward.getLoc(), phaseName(*phase), forward.getFunctionType(),
-                          builder.getStrArrayAttr({}), builder.getArrayAttr({}),
-                          builder.getArrayAttr({}), builder.getArrayAttr({}));
-    Lowering lowering(module, program.getBody().emplaceBlock(), context);
-    for (Operation &op : forward.getBody().front().without_terminator()) {
+  /// A program called `name`, and its kernels, take the place of `function`.
+  LogicalResult lower(func::FuncOp function, StringRef name, const Target &target, Phase phase,
+                      llvm::StringMap<unsigned> &names) {
+    FailureOr<DimAnalysis> dims = DimAnalysis::run(function);
+    if (failed(dims) || failed(checkLayouts(function)))
+      return failure();
+    ViewAnalysis views(function, *dims);
+    PlanContext context{target, phase, *dims, views};
+    if (failed(checkPlan(function, context)))
+      return failure();
+
+    OpBuilder builder(function);
+    ArrayAttr makes;
+    if (name == loadName)
+      makes = builder.getArrayAttr(
+          llvm::map_to_vector(madeParams(getOperation()), [&](StringRef param) -> Attribute {
+            return FlatSymbolRefAttr::get(builder.getContext(), param);
+          }));
+    auto program = ProgramOp::create(builder, function.getLoc(), name, function.getFunctionType(),
+                                     builder.getStrArrayAttr({}), builder.getArrayAttr({}),
+                                     builder.getArrayAttr({}), builder.getArrayAttr({}), makes);
+    Lowering lowering(getOperation(), program.getBody().emplaceBlock(), context, names);
+    for (Operation &op : function.getBody().front().without_terminator()) {
       if (views.isView(&op) || isa<WeightOp, ConstantOp>(op))
         continue;
       auto kernel = dyn_cast<KernelOpInterface>(op);
-      if (!kernel) {
-        op.emitError("no kernel for ") << op.getName();
-        return signalPassFailure();
-      }
+      if (!kernel)
+        return op.emitError("no kernel for ") << op.getName();
       if (failed(lowering.lower(kernel)))
-        return signalPassFailure();
+        return failure();
     }
-    describe(program, forward, context);
-    forward.erase();
+    describe(program, function, context);
+    function.erase();
+    return success();
   }
 
   /// Writes down dimensions, slots and results.

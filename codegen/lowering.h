@@ -57,8 +57,10 @@ struct Launch {
 
 class Lowering {
 public:
-  Lowering(mlir::ModuleOp kernels, mlir::Block &program, const PlanContext &context)
-      : context(context), kernels(kernels), program(program) {}
+  /// `names` counts the kernels of a name that `kernels` has.
+  Lowering(mlir::ModuleOp kernels, mlir::Block &program, const PlanContext &context,
+           llvm::StringMap<unsigned> &names)
+      : context(context), kernels(kernels), program(program), names(names) {}
 
   const PlanContext &context;
 
@@ -80,7 +82,7 @@ private:
   mlir::Block &program;
   llvm::StringMap<llvm::SmallVector<Launch>> known;
   llvm::SmallVector<Launch> current;
-  llvm::StringMap<unsigned> names;
+  llvm::StringMap<unsigned> &names;
 };
 
 /// Builds one kernel: a function of the table of dimensions, one flat memref for each operand, the

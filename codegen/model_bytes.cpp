@@ -36,12 +36,12 @@ HEDDLE_FIELDS(runtime::ParamUse, name, type, shape, layout, transposed)
 HEDDLE_FIELDS(runtime::Constant, type, shape, bytes)
 HEDDLE_FIELDS(runtime::CacheShape, layers, heads, keyWidth, valueWidth, element)
 HEDDLE_FIELDS(runtime::Input, kind, type, shape)
-HEDDLE_FIELDS(runtime::Output, type, shape)
+HEDDLE_FIELDS(runtime::Output, type, shape, param)
 HEDDLE_FIELDS(runtime::Program, dims, inputs, outputs, slots, params, constants, steps, cache,
               hasCache, maxTokens)
 HEDDLE_FIELDS(KernelObject, symbol, bytes)
 HEDDLE_FIELDS(CompiledProgram, program, kernels)
-HEDDLE_FIELDS(CompiledModel, prefill, decode)
+HEDDLE_FIELDS(CompiledModel, prefill, decode, load)
 
 #undef HEDDLE_FIELDS
 
@@ -131,14 +131,19 @@ private:
   bool whole = true;
 };
 
-/// Whether every step has its kernel.
-bool isComplete(const CompiledProgram &compiled) {
+/// Whether every step of `program` has its kernel.
+bool isComplete(const runtime::Program &program, const KernelObjects &kernels) {
   auto isKept = [&](const runtime::Step &step) {
-    return llvm::any_of(compiled.kernels,
+    return llvm::any_of(kernels,
                         [&](const KernelObject &kernel) { return kernel.symbol == step.symbol; });
   };
-  return llvm::all_of(compiled.program.steps, isKept) &&
-         runtime::findFault(compiled.program).empty();
+  return llvm::all_of(program.steps, isKept) && runtime::findFault(program).empty();
+}
+
+bool isComplete(const CompiledModel &model) {
+  return isComplete(model.prefill.program, model.prefill.kernels) &&
+         isComplete(model.decode.program, model.decode.kernels) &&
+         isComplete(model.load, model.prefill.kernels);
 }
 
 } // namespace
@@ -153,7 +158,7 @@ std::optional<CompiledModel> fromBytes(llvm::StringRef bytes) {
   Reader reader(bytes);
   CompiledModel model;
   reader(model);
-  if (!reader.done() || !isComplete(model.prefill) || !isComplete(model.decode))
+  if (!reader.done() || !isComplete(model))
     return std::nullopt;
   return model;
 }

@@ -3,6 +3,7 @@
 
 #include "codegen/element_types.h"
 #include "codegen/launch_reader.h"
+#include "ir/load.h"
 
 using namespace mlir;
 using namespace heddle::ir;
@@ -39,6 +40,12 @@ public:
         return failure();
       program.steps.push_back(std::move(*step));
     }
+    auto isMade = [&](const runtime::ParamUse &use) {
+      return llvm::any_of(program.outputs,
+                          [&](const runtime::Output &output) { return output.param == use.name; });
+    };
+    if (auto read = llvm::find_if(program.params, isMade); read != program.params.end())
+      return op.emitOpError("reads '") << read->name << "', which it makes";
     return program;
   }
 
@@ -132,7 +139,26 @@ private:
         return failure();
       program.outputs.push_back({*element, *extents});
     }
-    return success();
+    return readMade(results);
+  }
+
+  /// The parameters that results are the values of; see ir/load.h.
+  LogicalResult readMade(ArrayRef<RankedTensorType> results) {
+    if (!op.isLoad() && op.getMakes())
+      return op.emitOpError("makes parameters, which @") << loadName << " alone does";
+    if (!op.isLoad())
+      return success();
+    if (!op.getMakes() || op.getMakes()->size() != results.size() || !program.inputs.empty())
+      return op.emitOpError("needs a parameter in 'makes' for each of its results, and no "
+                            "arguments");
+    SymbolTable symbols(op->getParentOp());
+    auto names = op.getMakes()->getAsRange<FlatSymbolRefAttr>();
+    for (auto [output, name, type] : llvm::zip(program.outputs, names, results)) {
+      if (failed(checkMade(op, symbols, name, type)))
+        return failure();
+      output.param = name.getValue().str();
+    }
+    return checkDistinct(op, llvm::to_vector(names));
   }
 
   LogicalResult readSlots() {

@@ -15,6 +15,7 @@ struct ModelState {
 
   std::vector<std::shared_ptr<const void>> code; ///< what the programs' kernels point into
   std::shared_ptr<runtime::WeightStore> weights;
+  std::shared_ptr<runtime::WeightStore> computed; ///< from these, once; null where nothing is
   std::shared_ptr<const runtime::ProgramSet> programs;
 
   static Model model(std::shared_ptr<const ModelState> state) { return Model(std::move(state)); }

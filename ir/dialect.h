@@ -33,5 +33,9 @@ inline constexpr llvm::StringLiteral nameAttrName = "heddle.name";
 inline constexpr llvm::StringLiteral contextAttrName = "heddle.context";
 /// Name of the function that is the model.
 inline constexpr llvm::StringLiteral forwardName = "forward";
+/// Name of the function (at level loops the program) that is run once when the model is loaded.
+inline constexpr llvm::StringLiteral loadName = "load";
+/// Name of the attribute of a result of that function with the parameter that it is the value of.
+inline constexpr llvm::StringLiteral madeParamAttrName = "heddle.param";
 
 } // namespace heddle::ir

@@ -15,6 +15,8 @@ def Heddle_ProgramOp : Heddle_Op<"program", [Symbol, NoTerminator, SingleBlock,
     are written in: `context`, or `tokens@1`, `sequences@1`, `outputs@1`, `keys@1` for argument 1, or `tensor@0.1` for dimension 1 of
     argument 0. `inputs` are the shapes of the arguments (none for what is no tensor), `slots` the regions of the arena, each with the sizes in bytes of the values that share it; `outputs` the shapes of the results.
 
+    The program `@load` is run once when the model is loaded. It takes no arguments; its results are the values of the parameters that `makes` names.
+
     ```mlir
     heddle.program @decode attributes {function = (tensor<?xi32>, !heddle.sequences) -> tensor<?x64xf32>, dims = ["tokens@1"], inputs = [["tokens@1"], []], slots = [["256*tokens@1"]], outputs = [["tokens@1", "64"]]} {
       heddle.launch @norm_0 {id = "norm", operands = ["dims", "slot:0", "output:0"], grid = ["tokens@1/1"], schedule = "even", scratch = "0", flops = "0", bytes = "0", attention = "0"}
@@ -22,8 +24,13 @@ def Heddle_ProgramOp : Heddle_Op<"program", [Symbol, NoTerminator, SingleBlock,
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$function, StrArrayAttr:$dims,
-                       ArrayAttr:$inputs, ArrayAttr:$slots, ArrayAttr:$outputs);
+                       ArrayAttr:$inputs, ArrayAttr:$slots, ArrayAttr:$outputs,
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$makes);
   let regions = (region SizedRegion<1>:$body);
+  let extraClassDeclaration = [{
+    /// Whether it is run once, when the model is loaded.
+    bool isLoad() { return getSymName() == loadName; }
+  }];
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
 }
 

@@ -46,11 +46,27 @@ def RemoveRedundant : Pass<"remove-redundant", "::mlir::func::FuncOp"> {
                     Statistic<"dead", "dead", "operations without a use removed">];
 }
 
+def HoistConstants : Pass<"hoist-constants", "::mlir::ModuleOp"> {
+  let summary = "what follows from weights and constants alone is computed when a model is loaded";
+  let description = [{
+    `1 + w` of a norm, merged, scaled or transposed weights, tables of positions that are known: their operations move into the
+    function `@load`, which is compiled as a program of its own and run once. Its results are parameters that `@forward` reads as it does
+    weights: the attribute `heddle.param` of each names it. One that a product multiplies by is packed, and what follows the product is fused with it.
+
+    It does not fire for what costs nothing where it is read (a reshape, an expansion), for results other than f32 and bf16, and for
+    cheap elementwise work whose result is larger than all that it is made of: to read that would cost more than to compute it.
+
+    Example: tests/lit/passes/hoist-constants.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"hoisted", "hoisted", "values computed when the model is loaded">];
+}
+
 def PushSelection : Pass<"push-selection", "::mlir::func::FuncOp"> {
   let summary = "rows whose results nobody asked for are dropped early";
   let description = [{
     `select_rows` changes places with what is computed row by row and read by nothing else: products with weights, norms, elementwise
-    operations. Of a prompt whose last token is asked for, the logits and the network of the last layer are then computed for that
+    operations, mixtures of experts. Of a prompt whose last token is asked for, the logits and the network of the last layer are then computed for that
     token alone, wherever the model selects its rows.
 
     It does not go past a value that something else reads, a result of the model for example; not past attention, whose keys and values are

@@ -23,6 +23,9 @@ llvm::ArrayRef<Stage> stages() {
        createExpandComposites},
       {"remove-redundant", "computes once what is computed twice, and nothing that is not used",
        false, [] { return createRemoveRedundant({.keepScores = true}); }},
+      {"hoist-constants",
+       "what follows from weights and constants alone is computed when a model is loaded", true,
+       createHoistConstants},
       {"push-selection", "rows whose results nobody asked for are dropped early", true,
        createPushSelection},
       {"fuse-attention", "the scores of attention never go to memory", true, createFuseAttention},
@@ -142,14 +145,22 @@ std::string FusionSet::str() const {
 
 /// Runs the stages, those that are fusions by the places that `fusions` gives them.
 static void build(OpPassManager &manager, ArrayRef<const Stage *> fusions) {
-  OpPassManager &functions = manager.nest<func::FuncOp>();
+  OpPassManager *functions = nullptr;
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    bool ofFunctions = pass->getOpName() == func::FuncOp::getOperationName();
+    if (ofFunctions && !functions)
+      functions = &manager.nest<func::FuncOp>();
+    (ofFunctions ? functions : &manager)->addPass(std::move(pass));
+    if (!ofFunctions)
+      functions = nullptr;
+  };
   bool fused = false;
   for (const Stage &stage : stages()) {
     if (!stage.isFusion) {
-      functions.addPass(stage.create());
+      add(stage.create());
     } else if (!fused) {
       for (const Stage *fusion : fusions)
-        functions.addPass(fusion->create());
+        add(fusion->create());
       fused = true;
     }
   }

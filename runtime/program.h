@@ -164,6 +164,8 @@ struct Input {
 struct Output {
   ElementType type = ElementType::f32;
   std::vector<Size> shape;
+  /// Of a program that is run when the model is loaded: the parameter that it is the value of.
+  std::string param = {};
 };
 
 struct Program {

@@ -375,10 +375,9 @@ Status WeightStore::make(const ParamUse &use, void *out, ThreadPool &pool) const
   return {};
 }
 
-Result<std::vector<const void *>> WeightStore::bind(std::span<const ParamUse> uses,
-                                                    ThreadPool &pool,
-                                                    const WeightProgressFn &progress) {
-  std::lock_guard lock(mutex);
+/// Makes the forms of `uses` that are not there yet, and notes these in `fresh`.
+Result<Lent> WeightStore::prepare(std::span<const ParamUse> uses, ThreadPool &pool,
+                                  const WeightProgressFn &progress, Forms &fresh) const {
   struct Job {
     const ParamUse *use;
     Key key;
@@ -386,7 +385,6 @@ Result<std::vector<const void *>> WeightStore::bind(std::span<const ParamUse> us
   };
   std::vector<Job> jobs;
   std::vector<Key> keys;
-  std::map<Key, Prepared> fresh;
   int64_t total = 0, made = 0;
   for (const ParamUse &use : uses) {
     if (Status status = check(use); !status)
@@ -420,13 +418,32 @@ Result<std::vector<const void *>> WeightStore::bind(std::span<const ParamUse> us
     if (progress)
       progress({job.use->name, done, made});
   }
-  regions.push_back(std::move(*region));
-  prepared.merge(fresh);
+  Lent lent{{}, std::move(*region)};
+  for (const Key &key : keys) {
+    auto made = fresh.find(key);
+    lent.addresses.push_back(made == fresh.end() ? prepared.at(key).data : made->second.data);
+  }
+  return lent;
+}
 
-  std::vector<const void *> addresses;
-  for (const Key &key : keys)
-    addresses.push_back(prepared.at(key).data);
-  return addresses;
+Result<std::vector<const void *>> WeightStore::bind(std::span<const ParamUse> uses,
+                                                    ThreadPool &pool,
+                                                    const WeightProgressFn &progress) {
+  std::lock_guard lock(mutex);
+  Forms fresh;
+  auto lent = prepare(uses, pool, progress, fresh);
+  if (!lent)
+    return lent.error();
+  regions.push_back(std::move(lent->memory));
+  prepared.merge(fresh);
+  return std::move(lent->addresses);
+}
+
+Result<Lent> WeightStore::lend(std::span<const ParamUse> uses, ThreadPool &pool,
+                               const WeightProgressFn &progress) {
+  std::lock_guard lock(mutex);
+  Forms notKept;
+  return prepare(uses, pool, progress, notKept);
 }
 
 int64_t WeightStore::bytes() const {

@@ -74,6 +74,13 @@ private:
 /// Bytes of a parameter in the form that `use` asks for, which must be one that WeightStore makes.
 int64_t preparedBytes(const ParamUse &use);
 
+/// Parameters as `WeightStore::bind` gives them, some of them in `memory`: good as long as both
+/// live.
+struct Lent {
+  std::vector<const void *> addresses;
+  Region memory;
+};
+
 /// Keeps the parameters of one model. Filled first; then shared by its programs and sessions, and
 /// safe to bind from several threads. What it hands out is good as long as it lives.
 class WeightStore {
@@ -105,6 +112,10 @@ public:
   Result<std::vector<const void *>> bind(std::span<const ParamUse> uses, ThreadPool &pool,
                                          const WeightProgressFn &progress = {});
 
+  /// The same for something that runs once: what is made for it is not kept.
+  Result<Lent> lend(std::span<const ParamUse> uses, ThreadPool &pool,
+                    const WeightProgressFn &progress = {});
+
   /// A reader of a parameter declared with this type and shape. Errors as for `bind`.
   Result<ParamReader> reader(const std::string &name, ElementType type,
                              std::span<const int64_t> shape) const;
@@ -122,6 +133,10 @@ private:
     int64_t bytes = 0;
   };
 
+  using Forms = std::map<Key, Prepared>;
+
+  Result<Lent> prepare(std::span<const ParamUse> uses, ThreadPool &pool,
+                       const WeightProgressFn &progress, Forms &fresh) const;
   Result<std::shared_ptr<const ElementSource>> source(const std::string &name, ElementType type,
                                                       std::span<const int64_t> shape) const;
   std::shared_ptr<const BlockSource> blockSource(const std::string &name, const BlockFormat &format,
@@ -138,7 +153,7 @@ private:
 
   mutable std::mutex mutex; // guards what follows
   std::map<std::string, Spread, std::less<>> spreads;
-  std::map<Key, Prepared> prepared;
+  Forms prepared;
   std::vector<Region> regions;
 };
 

@@ -4,7 +4,7 @@
 
 #include "codegen/element_types.h"
 #include "codegen/interp/frame.h"
-#include "ir/ops.h"
+#include "ir/load.h"
 #include "runtime/limits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,7 +29,8 @@ struct Interpreter::State {
   llvm::StringMap<WeightValue> weights;
   std::optional<reference::Cache64> cache;
 
-  Status openWeights();
+  Status openWeights(func::FuncOp function);
+  Status load(ModuleOp module);
   Status bind(std::span<const Argument> arguments, Frame &frame);
 };
 
@@ -50,7 +51,7 @@ bool Interpreter::supports(StringRef operation) { return evaluators().contains(o
 //===-- Set-up
 //----------------------------------------------------------------------------------===//
 
-Status Interpreter::State::openWeights() {
+Status Interpreter::State::openWeights(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   Status status;
   function.walk([&](ir::WeightOp op) {
@@ -118,7 +119,9 @@ Result<Interpreter> Interpreter::create(ModuleOp module, std::shared_ptr<ParamSo
   }
   if (Status status = checkSizes(state->function); !status)
     return status.error();
-  if (Status status = state->openWeights(); !status)
+  if (Status status = state->load(module); !status)
+    return status.error();
+  if (Status status = state->openWeights(state->function); !status)
     return status.error();
   return Interpreter(std::move(state));
 }
@@ -225,12 +228,9 @@ static Status evaluate(Operation &op, Frame &frame, const Observer &observer) {
   return {};
 }
 
-Result<std::vector<Tensor64>> Interpreter::run(std::span<const Argument> arguments,
-                                               const Observer &observer) {
-  Frame frame(state->weights, state->cache ? &*state->cache : nullptr);
-  if (Status status = state->bind(arguments, frame); !status)
-    return status.error();
-  Block &body = state->function.getBody().front();
+static Result<std::vector<Tensor64>> runBody(func::FuncOp function, Frame &frame,
+                                             const Observer &observer) {
+  Block &body = function.getBody().front();
   llvm::DenseMap<Value, size_t> usesLeft;
   for (Operation &op : body.without_terminator()) {
     if (Status status = evaluate(op, frame, observer); !status)
@@ -250,6 +250,40 @@ Result<std::vector<Tensor64>> Interpreter::run(std::span<const Argument> argumen
     if (isa<RankedTensorType>(value.getType()))
       results.push_back(frame.tensor(value));
   return results;
+}
+
+/// Runs @load, if there is one, and keeps what it makes as weights.
+Status Interpreter::State::load(ModuleOp module) {
+  func::FuncOp load = ir::loadFunction(module);
+  if (!load)
+    return {};
+  if (failed(ir::checkLoad(module)) || !load.getBody().hasOneBlock())
+    return dataError("the function '" + ir::loadName.str() + "' cannot be run");
+  if (Status status = checkSizes(load); !status)
+    return status.error();
+  if (Status status = openWeights(load); !status)
+    return status.error();
+  Frame frame(weights, nullptr);
+  auto made = runBody(load, frame, {});
+  if (!made)
+    return made.error();
+  for (auto [name, value] : llvm::zip(ir::madeParams(module), *made)) {
+    auto kept = std::make_shared<const Tensor64>(std::move(value));
+    auto [rows, columns] = reference::matrixShape(kept->shape);
+    auto read = [kept, columns = columns](int64_t row, double *out) {
+      std::copy_n(kept->data.data() + row * columns, columns, out);
+    };
+    weights[name] = WeightValue{kept->shape, Matrix{rows, columns, std::move(read)}};
+  }
+  return {};
+}
+
+Result<std::vector<Tensor64>> Interpreter::run(std::span<const Argument> arguments,
+                                               const Observer &observer) {
+  Frame frame(state->weights, state->cache ? &*state->cache : nullptr);
+  if (Status status = state->bind(arguments, frame); !status)
+    return status.error();
+  return runBody(state->function, frame, observer);
 }
 
 } // namespace heddle::codegen

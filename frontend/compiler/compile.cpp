@@ -4,6 +4,7 @@
 #include "codegen/code_cache.h"
 #include "codegen/model_bytes.h"
 #include "codegen/program_reader.h"
+#include "frontend/bind.h"
 #include "frontend/compiler/graph_state.h"
 #include "frontend/costs.h"
 #include "frontend/model_state.h"
@@ -149,6 +150,10 @@ Status lowerBoth(Source &source) {
   source.decode = prefill.clone();
   if (Status status = prefill.lower(Level::loops, Phase::prefill); !status)
     return status;
+  if (source.decode->level() < Level::fused)
+    if (Status status = source.decode->lower(Level::fused, Phase::decode); !status)
+      return status;
+  source.decode->dropLoad();
   return source.decode->lower(Level::loops, Phase::decode);
 }
 
@@ -215,18 +220,6 @@ Result<codegen::LinkedModel> findOrGenerate(Source &source, unsigned threads,
   return linked;
 }
 
-Result<runtime::BoundProgram> bind(runtime::Program program, runtime::WeightStore &weights,
-                                   runtime::ThreadPool &pool, const CompileOptions &options) {
-  auto report = [&](const runtime::WeightProgress &progress) {
-    if (options.progress)
-      options.progress({progress.name, progress.done, progress.total});
-  };
-  auto params = weights.bind(program.params, pool, report);
-  if (!params)
-    return params.error();
-  return runtime::BoundProgram{std::move(program), std::move(*params)};
-}
-
 int64_t cacheBytesPerToken(const runtime::Program &program) {
   const runtime::CacheLayout position{program.cache, 1};
   if (!program.hasCache)
@@ -283,7 +276,10 @@ Result<Model> outline(const ModelSource &source, const CompileOptions &options) 
   auto program = [&](Driver &driver) -> Result<runtime::BoundProgram> {
     auto programs = driver.module().getOps<ir::ProgramOp>();
     CollectErrors errors(driver.module().getContext());
-    auto read = codegen::readProgram(*programs.begin());
+    auto forward = llvm::find_if(programs, [](ir::ProgramOp each) { return !each.isLoad(); });
+    if (forward == programs.end())
+      return dataError("level loops needs one heddle.program that runs the model");
+    auto read = codegen::readProgram(*forward);
     if (failed(read))
       return opened->read >= Level::planned ? dataError(errors.text())
                                             : internalError(errors.text());
@@ -341,15 +337,18 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   }
   state.weights = weights;
   compiled->decode.maxTokens = codegen::decodeRows;
-  auto prefill = bind(std::move(compiled->prefill), *weights, pool, options);
-  if (!prefill)
-    return prefill.error();
-  auto decode = bind(std::move(compiled->decode), *weights, pool, options);
-  if (!decode)
-    return decode.error();
-  state.programs = std::make_shared<runtime::ProgramSet>(
-      runtime::ProgramSet{std::move(*prefill), std::move(*decode)});
-  info.weightBytes = weights->bytes();
+  auto told = [&](const runtime::WeightProgress &progress) {
+    if (options.progress)
+      options.progress({progress.name, progress.done, progress.total});
+  };
+  auto bound = bindWeights(
+      {std::move(compiled->prefill), std::move(compiled->decode), std::move(compiled->load)},
+      *weights, pool, told);
+  if (!bound)
+    return bound.error();
+  state.programs = std::move(bound->programs);
+  state.computed = std::move(bound->computed);
+  info.weightBytes = weights->bytes() + (state.computed ? state.computed->bytes() : 0);
   info.weightSeconds = clock.lap();
   return ModelState::model(opened->state);
 }

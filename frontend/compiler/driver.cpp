@@ -7,6 +7,7 @@
 #include "codegen/plan.h"
 #include "frontend/compiler/dialects.h"
 #include "frontend/compiler/element_types.h"
+#include "ir/load.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -53,7 +54,7 @@ Level levelOf(ModuleOp module) {
                        : WalkResult::advance();
           })
           .wasInterrupted();
-  return fused ? Level::fused : Level::graph;
+  return fused || ir::loadFunction(module) ? Level::fused : Level::graph;
 }
 
 //===-- Errors --------------------------------------------------------------------------------===//
@@ -151,9 +152,12 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
     return dataError(source.name() + ": needs a function @forward: it is the model");
 
   for (auto function : driver->main->getOps<func::FuncOp>())
-    if (driver->current < Level::loops && function.getName() != ir::forwardName)
+    if (driver->current < Level::loops && function.getName() != ir::forwardName &&
+        function.getName() != ir::loadName)
       return dataError(placeOf(function.getLoc()) + "function '" + function.getName().str() +
                        "' stands beside the model, @forward, which calls nothing");
+  if (driver->current < Level::loops && failed(ir::checkLoad(*driver->main)))
+    return dataError(errors.text());
   driver->readPlanned = driver->current == Level::planned;
   if (Status applies = checkApplies(driver->current, source, options); !applies)
     return applies.error();
@@ -208,6 +212,11 @@ std::unique_ptr<Driver> Driver::clone() {
   copy->current = current;
   copy->readPlanned = readPlanned;
   return copy;
+}
+
+void Driver::dropLoad() {
+  if (func::FuncOp load = ir::loadFunction(*main); load && current < Level::loops)
+    load.erase();
 }
 
 Status Driver::lower(Level level, Phase phase) {

@@ -67,6 +67,9 @@ public:
   /// internal, which names a file with the module that the pass failed on.
   Status lower(Level level, Phase phase);
 
+  /// Takes the function @load out, which the program of the other phase has too.
+  void dropLoad();
+
   /// The same module once more, at the level reached.
   std::unique_ptr<Driver> clone();
 

@@ -4,7 +4,7 @@
 #include "frontend/compiler/element_types.h"
 
 #include "frontend/weight_mix.h"
-#include "ir/ops.h"
+#include "ir/load.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -197,7 +197,10 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
   Mix mix(module, weightType);
   llvm::DenseMap<StringAttr, SmallVector<ir::WeightOp>> uses;
   module.walk([&](ir::WeightOp op) { uses[op.getParamAttr().getAttr()].push_back(op); });
+  SmallVector<llvm::StringRef> made = ir::madeParams(module);
   for (auto param : module.getOps<ir::ParamOp>()) {
+    if (llvm::is_contained(made, param.getSymName()))
+      continue; // of the type that it is computed in
     auto &weights = uses[param.getSymNameAttr()];
     bool bulk = !weights.empty() && llvm::all_of(weights, [](ir::WeightOp weight) {
       return llvm::all_of(weight->getUses(), readsInBulk) &&

@@ -63,7 +63,8 @@ Result<Explanation> explain(const ModelSource &source, const CompileOptions &opt
     return remarks.error();
   for (const passes::FusionRemark &remark : *remarks)
     explanation.events.push_back(eventOf(remark, "of more than " + bound + " tokens: "));
-  (*driver)->module().walk([&](Operation *op) {
+  auto model = (*driver)->module().lookupSymbol<func::FuncOp>(ir::forwardName);
+  model.walk([&](Operation *op) {
     auto id = op->getAttrOfType<StringAttr>(ir::idAttrName);
     if (!id)
       return;

@@ -90,11 +90,14 @@ std::optional<size_t> rowsOfLogits(ir::ProgramOp program) {
 Status readSignature(ModuleOp module, Signature &signature) {
   FunctionType type;
   auto forward = module.lookupSymbol<func::FuncOp>(ir::forwardName);
-  auto programs = module.getOps<ir::ProgramOp>();
+  ir::ProgramOp program;
+  for (auto each : module.getOps<ir::ProgramOp>())
+    if (!program && !each.isLoad())
+      program = each;
   if (forward)
     type = forward.getFunctionType();
-  else if (!programs.empty())
-    type = dyn_cast<FunctionType>((*programs.begin()).getFunction());
+  else if (program)
+    type = dyn_cast<FunctionType>(program.getFunction());
   else
     return dataError("needs a function @forward: it is the model");
   if (!type)
@@ -114,7 +117,7 @@ Status readSignature(ModuleOp module, Signature &signature) {
 
   std::optional<size_t> rows = reader.cachedRows ? reader.cachedRows : reader.selectedRows;
   if (!forward)
-    rows = rowsOfLogits(*programs.begin());
+    rows = rowsOfLogits(program);
   for (size_t i = 0; !rows && i < type.getNumInputs(); ++i)
     if (signature.inputs[i].kind == ModelInput::Kind::sequences)
       rows = i;

@@ -2,7 +2,7 @@
 #include "frontend/compiler/driver.h"
 
 #include "codegen/element_types.h"
-#include "ir/ops.h"
+#include "ir/load.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -77,7 +77,10 @@ void noteSpreads(ModuleOp module, runtime::WeightStore &weights) {
 
 Status checkWeights(ModuleOp module, const runtime::WeightStore &weights) {
   std::string wrong;
+  SmallVector<llvm::StringRef> made = ir::madeParams(module);
   for (auto param : module.getOps<ir::ParamOp>()) {
+    if (llvm::is_contained(made, param.getSymName()))
+      continue;
     auto type = cast<RankedTensorType>(param.getType());
     ElementType element = *codegen::elementTypeOf(type.getElementType());
     auto reader = weights.reader(param.getSymName().str(), element, type.getShape());

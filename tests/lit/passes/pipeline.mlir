@@ -8,6 +8,9 @@
 // ALL-NEXT: assign-ids,
 // ALL-NEXT: expand-composites,
 // ALL-NEXT: remove-redundant
+// ALL: hoist-constants
+// ALL-NEXT: func.func(
+// ALL-NEXT: push-selection
 // ALL: fuse-epilogue
 // ALL-NEXT: fuse-elementwise
 

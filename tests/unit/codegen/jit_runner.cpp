@@ -187,11 +187,12 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
   }
   auto model = std::make_unique<Model>();
   model->code = compiled->code;
+  Weights all = weights;
   auto bind = [&](runtime::Program program) {
     runtime::BoundProgram bound{std::move(program), {}};
     for (const runtime::ParamUse &use : bound.program.params) {
-      auto found = weights.find(use.name);
-      if (found == weights.end()) {
+      auto found = all.find(use.name);
+      if (found == all.end()) {
         ADD_FAILURE() << "the test gives no weight " << use.name;
         continue;
       }
@@ -200,6 +201,20 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
     }
     return bound;
   };
+  if (!compiled->load.outputs.empty()) {
+    Model load;
+    load.set->prefill = bind(std::move(compiled->load));
+    auto runner = runtime::Executor::create(load.set, {.threads = 1, .poison = true});
+    if (!runner) {
+      ADD_FAILURE() << runner.error().message;
+      return nullptr;
+    }
+    load.runner = std::move(*runner);
+    load.run(runtime::Call());
+    const auto &outputs = load.set->prefill.program.outputs;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      all[outputs[i].param] = load.result(i);
+  }
   model->set->prefill = bind(std::move(compiled->prefill));
   model->set->decode = bind(std::move(compiled->decode));
   auto runner = runtime::Executor::create(model->set, {.threads = options.threads, .poison = true});

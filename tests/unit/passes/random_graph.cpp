@@ -92,6 +92,11 @@ private:
     values.push_back(constant("0.5", {}));
     values.push_back(constant("[0.25, -1.0, 0.5, 2.0, 0.0, 1.0, -0.5, 0.125]", {width}));
     values.push_back(constant("1.5", {1, width}));
+    std::string name = fmt::format("%v{}", count++);
+    params["scale"] = numbers({width});
+    globals += "heddle.param @scale : tensor<8xf32>\n";
+    body += fmt::format("  {} = heddle.weight @scale : tensor<8xf32>\n", name);
+    values.push_back({name, {width}});
   }
 
   Tensor64 numbers(Shape shape) {
@@ -116,6 +121,11 @@ private:
 
   Value matmul(const Value &x, int64_t n, bool transposed, const char *element) {
     auto [name, type] = weight(n, transposed, element);
+    if (element == std::string_view("f32") && chance(15)) {
+      // One that is not read as it is.
+      Shape shape = transposed ? Shape{n, width} : Shape{width, n};
+      name = binary(chance(50) ? "mul" : "sub", {name, shape}, constant("0.25", {})).name;
+    }
     return emit(fmt::format("matmul {}, {}{}", x.name, name, transposed ? " {transpose_rhs}" : ""),
                 typeOf(x.shape) + ", " + type, {open, n});
   }
