@@ -1,11 +1,13 @@
 // push-selection: rows that nobody asked for are dropped before what is computed row by row.
 //
-// Walks up the block. An operation that computes every row of its result from the same row of its
-// operands, and that select_rows alone reads, is computed on the selected rows of its operands
-// instead; these are selected right where they are made, once, and may be pushed further up when
-// the walk gets there. What is left of the selection stands behind attention and the product that
-// mixes its heads: keys and values are needed of all rows, and these two stay the kernels of the
-// other layers, which are compiled once.
+// For each description of rows that results are selected by: what can be computed on the selected
+// rows alone is found first, all of it together, by taking out of all that is computed row by row
+// what is read by something else, what reads values of which no rows can be selected (they are of
+// f32 and two dimensions), and what saves nothing. Then a walk up the block computes each of these
+// on the selected rows of its operands; these are selected right where they are made, once, and are
+// pushed further up when the walk gets there. What is left of the selection stands behind attention
+// and the product that mixes its heads: keys and values are needed of all rows, and these two stay
+// the kernels of the other layers, which are compiled once.
 #include "passes/passes.h"
 #include "passes/product_epilogue.h"
 #include "passes/provenance.h"
@@ -16,6 +18,8 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -26,43 +30,64 @@ namespace heddle::passes {
 
 namespace {
 
-bool isRows(Value value) {
+/// Whether calls decide the first dimension of `value`, and no other.
+bool hasRows(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.getRank() == 2 && type.isDynamicDim(0) && !type.isDynamicDim(1);
+  return type && type.getRank() >= 1 && type.isDynamicDim(0) &&
+         !llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic);
 }
 
-/// Whether `op` makes rows, each from the same row of those operands that are rows too.
+/// Whether rows of `value` can be selected.
+bool isSelectable(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return hasRows(value) && type.getRank() == 2 && type.getElementType().isF32();
+}
+
+int64_t elementsOfRow(Value value) {
+  int64_t count = 1;
+  for (int64_t size : shapeOf(value).drop_front())
+    count *= size;
+  return count;
+}
+
+/// Whether `op` makes rows, each from the same row of those operands that have rows.
 bool isRowwise(Operation *op) {
-  if (op->getNumResults() != 1 || !isRows(op->getResult(0)))
+  if (op->getNumResults() == 0 || !llvm::all_of(op->getResults(), hasRows))
     return false;
-  // Selections are of f32.
-  if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-    return multipliesWeight(matmul) && isRows(matmul.getLhs()) &&
-           matmul.getLhs().getType().getElementType().isF32() &&
-           !matmul.getLhs().getDefiningOp<ir::MergeHeadsOp>();
-  if (!isa<ir::UnaryOp, ir::BinaryOp, ir::CastOp, ir::NormOp>(op))
-    return false;
-  return llvm::all_of(op->getOperands(), [](Value operand) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    return type.hasStaticShape() || (isRows(operand) && type.getElementType().isF32());
-  });
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([](ir::MatmulOp matmul) {
+        return multipliesWeight(matmul) && matmul.getLhs().getType().getRank() == 2 &&
+               !matmul.getLhs().getDefiningOp<ir::MergeHeadsOp>();
+      })
+      .Case([](ir::ExpertMatmulOp product) {
+        return hasRows(product.getInput()) && hasRows(product.getIds());
+      })
+      .Case([](ir::TopKOp top) { return top.getInput().getType().getRank() > 1; })
+      .Case([](ir::SoftmaxOp softmax) { return softmax.getDim() != 0 && !softmax.getSink(); })
+      .Case([](ir::ReduceOp reduce) { return reduce.getAxis() != 0; })
+      .Case([](ir::ReshapeOp reshape) {
+        return hasRows(reshape.getInput()) &&
+               elementsOfRow(reshape.getInput()) == elementsOfRow(reshape.getResult());
+      })
+      .Case<ir::UnaryOp, ir::BinaryOp, ir::CastOp, ir::SelectOp, ir::NormOp>([](Operation *each) {
+        size_t rank = shapeOf(each->getResult(0)).size();
+        return llvm::all_of(each->getOperands(), [&](Value operand) {
+          auto type = cast<RankedTensorType>(operand.getType());
+          return type.hasStaticShape() || (hasRows(operand) && shapeOf(operand).size() == rank);
+        });
+      })
+      .Default(false);
 }
 
-/// Whether computing `op` on fewer rows is worth a selection: it is a product or a norm, or what it
-/// alone reads is.
-bool saves(Operation *op) {
-  if (isa<ir::MatmulOp, ir::NormOp>(op))
-    return true;
-  // Each source once, and only those that nothing else reads: what is visited is a tree.
-  llvm::SmallSetVector<Value, 4> operands(op->operand_begin(), op->operand_end());
-  return llvm::any_of(operands, [&](Value operand) {
-    Operation *source = operand.getDefiningOp();
-    return source && isRowwise(source) &&
-           llvm::all_of(
-               source->getUsers(),
-               [&](Operation *user) { return user == op || isa<ir::SelectRowsOp>(user); }) &&
-           saves(source);
-  });
+/// Whether `op` costs enough that computing it on fewer rows is worth a selection.
+bool isDear(Operation *op) { return isa<ir::MatmulOp, ir::ExpertMatmulOp, ir::NormOp>(op); }
+
+/// Whether `op`, or what makes one of its operands, does.
+bool leadsFromDear(Operation *op) {
+  return isDear(op) || llvm::any_of(op->getOperands(), [](Value operand) {
+           Operation *source = operand.getDefiningOp();
+           return source && isDear(source);
+         });
 }
 
 /// What is left of the selections by one description of rows.
@@ -75,53 +100,89 @@ struct Selection {
 
 struct PushSelection : impl::PushSelectionBase<PushSelection> {
   void runOnOperation() override {
-    for (Block &block : getOperation().getBody()) {
-      llvm::MapVector<Value, Selection> selections;
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-        if (Value rows = isRowwise(&op) && saves(&op) ? selectedBy(&op) : Value())
-          push(&op, rows, selections[rows]);
-      for (auto &[rows, selection] : selections)
+    for (Block &block : getOperation().getBody())
+      for (Value rows : selectedBy(block)) {
+        llvm::SetVector<Operation *> pushable = findPushable(block, rows);
+        Selection selection;
+        for (Operation *op : pushable) // from the last one up
+          push(op, rows, selection);
         report(selection);
-    }
+      }
   }
 
-  /// The rows that all users of `op` select, an argument of the model; null where something else
-  /// reads it.
-  Value selectedBy(Operation *op) {
-    Value rows;
-    Operation *other = nullptr;
-    ir::SelectRowsOp selecting;
-    for (Operation *user : op->getUsers()) {
-      auto select = dyn_cast<ir::SelectRowsOp>(user);
-      if (select && isa<BlockArgument>(select.getRows()) && (!rows || rows == select.getRows())) {
-        rows = select.getRows();
-        selecting = select;
-      } else {
-        other = user;
-      }
+  /// The descriptions of rows, arguments of the model, that rows of `block` are selected by. Says
+  /// which selections stay where they are for another use of the value.
+  SmallVector<Value> selectedBy(Block &block) {
+    llvm::SetVector<Value> found;
+    for (auto select : block.getOps<ir::SelectRowsOp>()) {
+      if (!isa<BlockArgument>(select.getRows()))
+        continue;
+      found.insert(select.getRows());
+      Operation *source = select.getInput().getDefiningOp();
+      if (!source || !isRowwise(source) || !leadsFromDear(source) ||
+          !select->hasAttr(ir::idAttrName))
+        continue;
+      for (Operation *user : source->getUsers())
+        if (auto other = dyn_cast<ir::SelectRowsOp>(user);
+            !other || other.getRows() != select.getRows()) {
+          remarkMissed(getArgument(), select,
+                       "'" + idOf(source) + "' is also used by '" + idOf(user) + "'");
+          break;
+        }
     }
-    if (!other)
-      return rows;
-    if (selecting && selecting->hasAttr(ir::idAttrName)) // as it was written
-      remarkMissed(getArgument(), selecting,
-                   "'" + idOf(op) + "' is also used by '" + idOf(other) + "'");
-    return {};
+    return found.takeVector();
+  }
+
+  /// What can be computed on the rows that `rows` asks for, the last one first.
+  static llvm::SetVector<Operation *> findPushable(Block &block, Value rows) {
+    llvm::SetVector<Operation *> pushable;
+    for (Operation &op : llvm::reverse(block))
+      if (isRowwise(&op))
+        pushable.insert(&op);
+    auto mayStay = [&](Operation *op) {
+      auto reads = [&](Operation *user) {
+        auto select = dyn_cast<ir::SelectRowsOp>(user);
+        return select ? select.getRows() == rows : pushable.contains(user);
+      };
+      return !op->use_empty() && llvm::all_of(op->getUsers(), reads) &&
+             llvm::all_of(op->getOperands(), [&](Value operand) {
+               return !hasRows(operand) || isSelectable(operand) ||
+                      pushable.contains(operand.getDefiningOp());
+             });
+    };
+    auto saves = [&](Operation *op, const llvm::DenseSet<Operation *> &saving) {
+      return isDear(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+               return saving.contains(operand.getDefiningOp());
+             });
+    };
+    for (size_t before = 0; before != pushable.size();) {
+      before = pushable.size();
+      pushable.remove_if([&](Operation *op) { return !mayStay(op); });
+      llvm::DenseSet<Operation *> saving;
+      for (Operation *op : llvm::reverse(pushable))
+        if (saves(op, saving))
+          saving.insert(op);
+      pushable.remove_if([&](Operation *op) { return !saving.contains(op); });
+    }
+    return pushable;
   }
 
   void push(Operation *op, Value rows, Selection &selection) {
     OpBuilder builder(op);
     Operation *moved = builder.clone(*op);
     for (OpOperand &operand : moved->getOpOperands())
-      if (isRows(operand.get()))
+      if (hasRows(operand.get()))
         operand.set(selected(operand.get(), rows, selection));
-    selection.made.erase(op->getResult(0));
-    for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
-      if (auto id = user->getAttrOfType<StringAttr>(ir::idAttrName)) {
-        selection.ids.push_back(id);
-        selection.places.push_back(user->getLoc());
+    for (auto [old, made] : llvm::zip(op->getResults(), moved->getResults())) {
+      selection.made.erase(old);
+      for (Operation *user : llvm::make_early_inc_range(old.getUsers())) {
+        if (auto id = user->getAttrOfType<StringAttr>(ir::idAttrName)) {
+          selection.ids.push_back(id);
+          selection.places.push_back(user->getLoc());
+        }
+        user->getResult(0).replaceAllUsesWith(made);
+        user->erase();
       }
-      user->getResult(0).replaceAllUsesWith(moved->getResult(0));
-      user->erase();
     }
     op->erase();
     selection.pushed.push_back(moved);
@@ -134,7 +195,8 @@ struct PushSelection : impl::PushSelectionBase<PushSelection> {
     if (!select) {
       OpBuilder builder(value.getContext());
       builder.setInsertionPointAfterValue(value);
-      select = ir::SelectRowsOp::create(builder, value.getLoc(), value, rows);
+      // Of another type only until the walk gets there.
+      select = ir::SelectRowsOp::create(builder, value.getLoc(), value.getType(), value, rows);
     }
     return select.getResult();
   }

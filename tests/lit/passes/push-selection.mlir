@@ -157,3 +157,44 @@ func.func @doubled(%x: tensor<?x8xf32>, %rows: !heddle.sequences) -> tensor<?x8x
   %s = heddle.select_rows %d39, %rows : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
   return %s : tensor<?x8xf32>
 }
+
+// Past a mixture of experts, whose values have three dimensions or are ids, as a whole: nothing is selected but rows of two dimensions.
+heddle.param @router : tensor<8x4xf32>
+heddle.param @up : tensor<4x16x8xf32>
+heddle.param @down : tensor<4x8x16xf32>
+// CHECK-LABEL: func.func @mixture
+// CHECK-NEXT: %[[X:.*]] = heddle.select_rows %arg0, %arg1 {heddle.from = ["scores", "best", "shares", "up", "down", "column", "weighted", "sum", "mixed", "asked"], heddle.id = "asked"}
+// CHECK: heddle.matmul %[[X]]
+// CHECK: %[[V:.*]], %[[I:.*]] = heddle.top_k
+// CHECK: %[[H:.*]] = heddle.expert_matmul %[[X]], %{{.*}} experts(%[[I]])
+// CHECK: heddle.expert_matmul %[[H]], %{{.*}} experts(%[[I]])
+// CHECK-NOT: heddle.select_rows
+// CHECK: return
+func.func @mixture(%x: tensor<?x8xf32>, %rows: !heddle.sequences) -> tensor<?x8xf32> {
+  %r = heddle.weight @router : tensor<8x4xf32>
+  %u = heddle.weight @up : tensor<4x16x8xf32>
+  %d = heddle.weight @down : tensor<4x8x16xf32>
+  %scores = heddle.matmul %x, %r {heddle.id = "scores"} : (tensor<?x8xf32>, tensor<8x4xf32>) -> tensor<?x4xf32>
+  %best, %ids = heddle.top_k %scores {count = 2 : i64, heddle.id = "best"} : (tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<?x2xi32>)
+  %shares = heddle.softmax %best {heddle.id = "shares"} : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %h = heddle.expert_matmul %x, %u experts(%ids) {heddle.id = "up"} : (tensor<?x8xf32>, tensor<4x16x8xf32>, tensor<?x2xi32>) -> tensor<?x2x16xf32>
+  %y = heddle.expert_matmul %h, %d experts(%ids) {heddle.id = "down"} : (tensor<?x2x16xf32>, tensor<4x8x16xf32>, tensor<?x2xi32>) -> tensor<?x2x8xf32>
+  %c = heddle.reshape %shares {shape = array<i64: -1, 2, 1>, heddle.id = "column"} : (tensor<?x2xf32>) -> tensor<?x2x1xf32>
+  %z = heddle.binary mul %y, %c {heddle.id = "weighted"} : (tensor<?x2x8xf32>, tensor<?x2x1xf32>) -> tensor<?x2x8xf32>
+  %s = heddle.reduce sum %z {axis = 1 : i64, heddle.id = "sum"} : (tensor<?x2x8xf32>) -> tensor<?x1x8xf32>
+  %m = heddle.reshape %s {shape = array<i64: -1, 8>, heddle.id = "mixed"} : (tensor<?x1x8xf32>) -> tensor<?x8xf32>
+  %a = heddle.select_rows %m, %rows {heddle.id = "asked"} : (tensor<?x8xf32>, !heddle.sequences) -> tensor<?x8xf32>
+  return %a : tensor<?x8xf32>
+}
+
+// Not where the ids of the experts are an argument: no rows of them can be selected.
+// CHECK-LABEL: func.func @chosen_elsewhere
+// CHECK: heddle.expert_matmul %arg0
+// CHECK: heddle.select_rows
+func.func @chosen_elsewhere(%x: tensor<?x8xf32>, %rows: !heddle.sequences, %ids: tensor<?x1xi32>) -> tensor<?x16xf32> {
+  %u = heddle.weight @up : tensor<4x16x8xf32>
+  %h = heddle.expert_matmul %x, %u experts(%ids) : (tensor<?x8xf32>, tensor<4x16x8xf32>, tensor<?x1xi32>) -> tensor<?x1x16xf32>
+  %m = heddle.reshape %h {shape = array<i64: -1, 16>} : (tensor<?x1x16xf32>) -> tensor<?x16xf32>
+  %a = heddle.select_rows %m, %rows {heddle.id = "asked"} : (tensor<?x16xf32>, !heddle.sequences) -> tensor<?x16xf32>
+  return %a : tensor<?x16xf32>
+}
