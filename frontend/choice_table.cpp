@@ -171,6 +171,7 @@ Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &
                     "is {}",
                     (*json)["bound"].dump(), bound()));
   ChoiceTable table;
+  table.origin = name;
   Reader reader;
   for (size_t i = 0; i < (*json)["choices"].size(); ++i)
     table.set(reader.choice((*json)["choices"][i], i));

@@ -42,6 +42,13 @@ public:
   /// for another bound.
   static Result<ChoiceTable> read(std::string_view text, const std::string &name);
 
+  /// Where it was read; empty where it was not.
+  const std::string &name() const { return origin; }
+
+  /// Says that nobody asked for it: where it comes too late for a text, that is no error.
+  void setUsual() { usual = true; }
+  bool isUsual() const { return usual; }
+
   /// The table as JSON.
   std::string text() const;
 
@@ -53,6 +60,8 @@ public:
 
 private:
   std::vector<Choice> all;
+  std::string origin;
+  bool usual = false;
 };
 
 /// "128 tokens take 9.1 ms fused, 6.2 ms unfused": of the samples of one arm, the one that speaks

@@ -1,6 +1,7 @@
 #include "frontend/cli/options.h"
 
 #include "frontend/cli/output_file.h"
+#include "frontend/explain.h"
 #include "runtime/parallel.h"
 
 #include "fmt/format.h"
@@ -52,13 +53,20 @@ static bool isThere(const std::string &path) {
   return std::filesystem::exists(path, unknown);
 }
 
-static Result<std::shared_ptr<const ChoiceTable>> readTable(const std::string &path) {
+static Result<std::shared_ptr<const ChoiceTable>> readTable(const std::string &path, bool isAsked) {
   auto text = readText(path);
   if (!text)
     return text.error();
   auto table = ChoiceTable::read(*text, path);
   if (!table)
     return table.error();
+  const std::vector<CatalogEntry> known = listFusions();
+  for (const Choice &choice : table->choices())
+    if (std::ranges::find(known, choice.fusion, &CatalogEntry::name) == known.end())
+      return dataError(path + ": unknown fusion '" + choice.fusion + "'; `heddle list passes` " +
+                       "has the names");
+  if (!isAsked)
+    table->setUsual();
   return std::make_shared<const ChoiceTable>(std::move(*table));
 }
 
@@ -73,7 +81,7 @@ static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOption
   const bool isAsked = common.plan && !isWritten;
   if (path.empty() || path == "default" || (!isAsked && !isThere(path)))
     return std::shared_ptr<const ChoiceTable>();
-  auto table = readTable(path);
+  auto table = readTable(path, isAsked);
   if (table || isAsked)
     return table;
   // Nobody named it, or it is about to be written: it must not stand in the way.

@@ -27,7 +27,8 @@ Result<Choices> choose(const CompileOptions &options) {
   if (options.plan)
     for (const Choice &choice : options.plan->choices())
       if (const passes::Stage *stage = passes::findStage(choice.fusion); !stage || !stage->isFusion)
-        return dataError("--plan: unknown fusion '" + choice.fusion + "'");
+        return dataError((options.plan->name().empty() ? "--plan" : options.plan->name()) +
+                         ": unknown fusion '" + choice.fusion + "'");
   return Choices{*fusions, forced, *target, options.plan};
 }
 

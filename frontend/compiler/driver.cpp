@@ -125,6 +125,8 @@ static Status checkApplies(Level level, const ModelSource &source, const Compile
   };
   if (options.fuse && level >= Level::fused)
     return refuse("--fuse", "it is fused");
+  if (options.plan && !options.plan->isUsual() && level >= Level::fused)
+    return refuse("--plan", "what it would decline is fused");
   if (options.dtype && level >= Level::planned)
     return refuse("--dtype", "its types are planned with");
   if (options.kv && level >= Level::planned)
