@@ -10,6 +10,14 @@ static ModelledCost take(runtime::Executor &executor) {
                      .arenaBytes = cost.arenaBytes,
                      .attentionBytes = cost.attentionBytes};
   executor.resetTotals();
+  for (const runtime::StepTime &time : executor.stepTimes()) {
+    if (time.calls == 0)
+      continue;
+    StepCost &cost = taken.steps[time.step->id];
+    cost.phases += time.phases;
+    cost.bytesMoved += time.bytes;
+    cost.attentionBytes += time.attentionBytes;
+  }
   return taken;
 }
 
@@ -21,6 +29,8 @@ Result<ModelledCosts> costsOf(Session &session, std::span<const int32_t> ids) {
   if (!logits)
     return logits.error();
   costs.prefill = take(session.executor());
+  if (!costs.prefill.steps.empty())
+    session.executor().profile(true); // from 0 on
   if (session.cacheBytes() == 0)
     return costs;
   logits = session.step(ids.front());
@@ -34,6 +44,7 @@ Result<ModelledCosts> modelledCosts(const Model &model, int64_t tokens, int thre
   auto session = model.session({.context = tokens + 1, .threads = threads});
   if (!session)
     return session.error();
+  session->executor().profile(true);
   return costsOf(*session, std::vector<int32_t>(static_cast<size_t>(tokens), 0));
 }
 

@@ -4,16 +4,24 @@
 #include "frontend/model.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 
 namespace heddle {
+
+/// What the steps of one operation cost.
+struct StepCost {
+  int64_t phases = 0, bytesMoved = 0, attentionBytes = 0; ///< as in ModelledCost
+};
 
 struct ModelledCost {
   int64_t phases = 0;         ///< steps that all threads wait for
   int64_t bytesMoved = 0;     ///< read and written by them, weights included
   int64_t arenaBytes = 0;     ///< the most the activations need
   int64_t attentionBytes = 0; ///< of scores kept in memory
+  std::map<std::string, StepCost> steps =
+      {}; ///< by the ids of operations; of `modelledCosts` alone
 };
 
 struct ModelledCosts {

@@ -37,7 +37,7 @@ Status checkAlike(const Program &a, const Program &b) {
 std::vector<StepTime> freshTimes(const Program &program) {
   std::vector<StepTime> times;
   for (const Step &step : program.steps)
-    times.push_back({&step, 0, 0});
+    times.push_back({.step = &step});
   return times;
 }
 
@@ -226,9 +226,13 @@ void Executor::runSteps(const Plan &plan) {
       for (const ReadyStep &step : steps) {
         runTogether({&step, 1}, phase.schedule);
         Clock::time_point after = Clock::now();
-        ++times[step.index].calls;
-        times[step.index].nanoseconds +=
+        StepTime &time = times[step.index];
+        ++time.calls;
+        time.nanoseconds +=
             std::chrono::duration_cast<std::chrono::nanoseconds>(after - before).count();
+        time.phases += &step == &steps.front();
+        time.bytes = saturatingAdd(time.bytes, plan.bytesOf(step));
+        time.attentionBytes = saturatingAdd(time.attentionBytes, plan.attentionBytesOf(step));
         before = after;
       }
     }

@@ -21,11 +21,14 @@ struct ProgramSet {
   std::optional<BoundProgram> decode; ///< for calls of at most its `maxTokens` tokens
 };
 
-/// Time spent in one step of a program.
+/// Time spent in one step of a program, and what its calls cost by the model.
 struct StepTime {
   const Step *step = nullptr;
   int64_t calls = 0;
   int64_t nanoseconds = 0;
+  int64_t phases = 0; ///< calls that began a phase
+  int64_t bytes = 0;
+  int64_t attentionBytes = 0;
 };
 
 struct ExecutorOptions {

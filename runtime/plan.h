@@ -84,6 +84,9 @@ public:
   std::byte *scratch() const { return scratchBase; }
   int64_t scratchStride() const { return stride; }
   const Cost &cost() const { return modelled; }
+  /// The part of one step in it.
+  int64_t bytesOf(const ReadyStep &step) const { return stepSizes[step.index].bytes; }
+  int64_t attentionBytesOf(const ReadyStep &step) const { return stepSizes[step.index].attention; }
   const TensorView &result(size_t output) const { return results[output]; }
 
 private:

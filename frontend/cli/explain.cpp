@@ -43,6 +43,28 @@ static std::string sitesText(const Sites &sites, const std::string &what) {
   return text;
 }
 
+/// "2 phases, 1.05 MB moved, 262 kB of scores".
+static std::string costText(const StepCost &cost) {
+  auto bytes = [](int64_t count) {
+    return count < 0 ? "-" + formatBytes(-count) : formatBytes(count);
+  };
+  std::string text =
+      fmt::format("{}, {} moved", counted(cost.phases, "phase"), bytes(cost.bytesMoved));
+  if (cost.attentionBytes != 0)
+    text += fmt::format(", {} of scores", bytes(cost.attentionBytes));
+  return text;
+}
+
+/// What all of `sites` save.
+static std::string placeSavingText(const Sites &sites) {
+  if (!sites.saving)
+    return "";
+  std::string text = "prefill " + costText(sites.saving->prefill);
+  if (sites.saving->decode)
+    text += "; decode " + costText(*sites.saving->decode);
+  return "      " + dim("saves " + text) + "\n";
+}
+
 static std::string savingText(const char *phase, const ModelledCost &with,
                               const ModelledCost &without) {
   auto bytes = [](int64_t saved, int64_t of) {
@@ -71,7 +93,7 @@ static std::string fusionText(const FusionStory &fusion, const Story &story) {
     std::string parts;
     for (const std::string &id : sites.first.from)
       parts += (parts.empty() ? "" : " + ") + id;
-    text += sitesText(sites, parts);
+    text += sitesText(sites, parts) + placeSavingText(sites);
   }
   if (fusion.without) {
     text += "  saves\n" + savingText("prefill", story.costs->prefill, fusion.without->prefill);
@@ -140,13 +162,27 @@ static Json savedJson(const FusionStory &fusion, const Story &story) {
   return costsJson(saved);
 }
 
+static Json stepCostJson(const StepCost &cost) {
+  return Json::object({{"phases", cost.phases},
+                       {"bytes_moved", cost.bytesMoved},
+                       {"attention_bytes", cost.attentionBytes}});
+}
+
+static Json placeSavingJson(const std::optional<SiteSaving> &saving) {
+  if (!saving)
+    return Json::null();
+  return Json::object({{"prefill", stepCostJson(saving->prefill)},
+                       {"decode", saving->decode ? stepCostJson(*saving->decode) : Json::null()}});
+}
+
 static Json fusionJson(const FusionStory &fusion, const Story &story) {
   std::vector<Json> sites, misses, unpaid;
   for (const Sites &one : fusion.fired)
     sites.push_back(Json::object({{"operation", one.operation},
                                   {"ids", stringsJson(one.ids)},
                                   {"from", stringsJson(one.first.from)},
-                                  {"places", stringsJson(one.first.places)}}));
+                                  {"places", stringsJson(one.first.places)},
+                                  {"saved", placeSavingJson(one.saving)}}));
   for (const Sites &one : fusion.missed)
     misses.push_back(Json::object({{"operation", one.operation},
                                    {"ids", stringsJson(one.ids)},

@@ -22,19 +22,29 @@ static std::string keyOf(const FusionEvent &event, const std::optional<Layer> &l
   return layer ? ofAnyLayer(key, *layer) : key;
 }
 
-/// Puts the sites of one kind that differ in nothing but their layer together.
-static std::vector<Sites> groupLayers(const std::vector<const FusionEvent *> &events) {
+/// Puts the sites of one kind that differ in nothing but their layer together, and `savings` of
+/// them, if there are any.
+static std::vector<Sites> groupLayers(const std::vector<const FusionEvent *> &events,
+                                      const std::vector<std::optional<SiteSaving>> &savings = {}) {
   std::vector<Sites> groups;
   std::map<std::string, size_t> known;
   std::vector<std::vector<int64_t>> indices;
-  for (const FusionEvent *event : events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    const FusionEvent *event = events[i];
     std::optional<Layer> layer = layerOf(event->id);
     auto [place, isNew] = known.try_emplace(keyOf(*event, layer), groups.size());
     if (isNew) {
       groups.push_back({.first = *event, .operation = event->id, .ids = {}});
       indices.emplace_back();
     }
-    groups[place->second].ids.push_back(event->id);
+    Sites &group = groups[place->second];
+    group.ids.push_back(event->id);
+    if (!savings.empty() && savings[i]) {
+      if (group.saving)
+        *group.saving += *savings[i];
+      else
+        group.saving = savings[i];
+    }
     if (layer)
       indices[place->second].push_back(layer->index);
   }
@@ -47,17 +57,20 @@ static std::vector<Sites> groupLayers(const std::vector<const FusionEvent *> &ev
   return groups;
 }
 
-static FusionStory storyOf(const CatalogEntry &fusion, const Explanation &explanation) {
-  FusionStory story{.name = fusion.name, .summary = fusion.summary};
+/// What is said of one fusion.
+struct Events {
   std::vector<const FusionEvent *> fired, missed, declined;
+};
+
+static Events eventsOf(const CatalogEntry &fusion, const Explanation &explanation) {
+  Events events;
   for (const FusionEvent &event : explanation.events)
     if (event.fusion == fusion.name)
-      (event.fired ? fired : event.declined.empty() ? missed : declined).push_back(&event);
-  story.count = static_cast<int64_t>(fired.size());
-  story.fired = groupLayers(fired);
-  story.missed = groupLayers(missed);
-  story.declined = groupLayers(declined);
-  return story;
+      (event.fired              ? events.fired
+       : event.declined.empty() ? events.missed
+                                : events.declined)
+          .push_back(&event);
+  return events;
 }
 
 //===-- Costs
@@ -99,8 +112,11 @@ Result<Story> tellFusions(const LoadedModel &model, const CompileOptions &option
   for (const CatalogEntry &fusion : fusions) {
     progress.update("modelling costs", static_cast<int64_t>(story.fusions.size()),
                     static_cast<int64_t>(fusions.size()));
-    FusionStory told = storyOf(fusion, *explanation);
+    const Events events = eventsOf(fusion, *explanation);
+    FusionStory told{.name = fusion.name, .summary = fusion.summary};
     told.on = std::ranges::count(explanation->fusions, fusion.name) > 0;
+    told.count = static_cast<int64_t>(events.fired.size());
+    std::vector<std::optional<SiteSaving>> savings;
     if (told.count > 0 && story.costs) {
       CompileOptions without = options;
       without.fuse = options.fuse.value_or("all") + ",-" + fusion.name;
@@ -110,8 +126,15 @@ Result<Story> tellFusions(const LoadedModel &model, const CompileOptions &option
       auto modelled = modelledCosts(*other, story.tokens, options.threads);
       if (!modelled)
         return modelled.error();
-      told.without = *modelled;
+      auto explained = explain(model.source, without);
+      if (!explained)
+        return explained.error();
+      savings = savingsAt(events.fired, {*explanation, *story.costs}, {*explained, *modelled});
+      told.without = std::move(*modelled);
     }
+    told.fired = groupLayers(events.fired, savings);
+    told.missed = groupLayers(events.missed);
+    told.declined = groupLayers(events.declined);
     story.fusions.push_back(std::move(told));
   }
   progress.clear();

@@ -1,6 +1,7 @@
 // What each fusion did to a model, site by site, and what that saves by the model of the steps.
 #pragma once
 
+#include "frontend/cli/site_savings.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/costs.h"
 #include "frontend/explain.h"
@@ -17,6 +18,8 @@ struct Sites {
   FusionEvent first;            ///< ids, reason and remedy as they are there
   std::string operation;        ///< "layers.0-21.attention.mixed"
   std::vector<std::string> ids; ///< of all
+  /// What all of them save together; none where it is not known or told at another place.
+  std::optional<SiteSaving> saving = std::nullopt;
 };
 
 /// One fusion.

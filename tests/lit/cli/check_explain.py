@@ -17,6 +17,11 @@ assert any(place.startswith("frontend/") and place.split(":")[1].isdigit() for p
 for fusion in fusions.values():
     assert (fusion["saved"] is None) == (fusion["fired"] == 0), fusion
     assert len([id for site in fusion["sites"] for id in site["ids"]]) == fusion["fired"], fusion
+    # What the places save is all that there is to save; attention also spares the append the keys and values that it would give.
+    for what in ("phases", "bytes_moved", "attention_bytes") if fusion["fired"] else ():
+        saved = sum(site["saved"]["prefill"][what] for site in fusion["sites"] if site["saved"])
+        total = fusion["saved"]["prefill"][what]
+        assert saved == total or (fusion is attention and 0 < saved < total), (fusion["name"], what, saved, total)
     for miss in fusion["missed"]:
         assert miss["reason"] and miss["ids"], miss
 saved = attention["saved"]["prefill"]
