@@ -6,7 +6,9 @@
 // exactly as the unfused graph does, which streaming with a running maximum would not, and the
 // scratch of 16 rows stays in the second-level cache up to eight thousand keys. In decode,
 // where one key head has too few chains to keep the multipliers busy, a tile takes several key
-// heads and sums up their values side by side.
+// heads and sums up their values side by side. Where all query heads share one, a token is a single
+// tile: then scores, weights and values are phases of their own, and workers share the keys, the
+// rows and the columns of the values. No sum is cut, so that the bits stay the same.
 //
 // Every symbolic mask leaves each row an interval of keys: keys outside of all intervals of a tile
 // are never touched, and there is no mask arithmetic but at the ends of a row.
@@ -43,10 +45,15 @@ int64_t headsOfTile(AttentionOp op, const PlanContext &context) {
   return std::max<int64_t>(wanted, 1);
 }
 
+/// Whether one token of one sequence is a single tile, with work enough to be shared: a phase more
+/// costs what a group of eight heads takes for some hundred keys.
+bool isWide(AttentionOp op) { return keyHeadsOf(op) == 1 && groupOf(op) >= 16; }
+
 struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
   void plan(Operation *op, const PlanContext &context) const {
     auto attention = cast<AttentionOp>(op);
     int64_t rows = std::max<int64_t>(1, rowsOfScratch / groupOf(attention));
+    bool split = isWide(attention) && canSplit(attention, context);
     Builder builder(op->getContext());
     auto number = [&](StringRef name, int64_t value) {
       return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
@@ -54,12 +61,21 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     op->setAttr(
         kernelAttrName,
         builder.getDictionaryAttr(
-            {number("key_heads", headsOfTile(attention, context)), number("query_rows", rows),
+            {number("key_heads", split ? 1 : headsOfTile(attention, context)),
+             number("query_rows", rows), number("phases", split ? 3 : 1),
              builder.getNamedAttr("blocks", blockClasses(builder, maskConditions(attention)))}));
+  }
+
+  static bool isSplit(Operation *op) {
+    auto plan = op->getAttrOfType<DictionaryAttr>(kernelAttrName);
+    auto phases = plan ? plan.getAs<IntegerAttr>("phases") : IntegerAttr();
+    return phases && phases.getInt() == 3;
   }
 
   SmallVector<Size> temporaries(Operation *op, const PlanContext &context) const {
     auto attention = cast<AttentionOp>(op);
+    if (isSplit(op))
+      return {sharedScoreBytes(attention, context)};
     if (cacheOf(attention))
       return {};
     return packedKeysAndValues(attention, context);
@@ -76,9 +92,18 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     if (!heads || heads.getInt() < 1 || heads.getInt() > chainsAtOnce || all % heads.getInt() != 0)
       return op->emitOpError("needs a plan with key_heads, at most ")
              << chainsAtOnce << ", that divide its " << all << " heads of keys";
+    AttentionTiles tiles{rows.getInt(), heads.getInt()};
+    if (isSplit(op)) {
+      if (heads.getInt() != 1 || !canSplit(attention, lowering.context))
+        return op->emitOpError("has a plan with 3 phases: they take one of key_heads, a cache, no "
+                               "segments, values of whole vectors, and few rows");
+      for (auto step : {AttentionStep::scores, AttentionStep::weights, AttentionStep::values})
+        AttentionEmitter(attention, lowering, tiles, step).run();
+      return success();
+    }
     if (!cacheOf(attention))
       emitPackKeysAndValues(lowering, attention);
-    AttentionEmitter(attention, lowering, {rows.getInt(), heads.getInt()}).run();
+    AttentionEmitter(attention, lowering, tiles).run();
     return success();
   }
 };

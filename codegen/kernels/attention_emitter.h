@@ -17,6 +17,15 @@ struct AttentionTiles {
   int64_t keyHeads;  ///< key heads of a tile
 };
 
+/// What a kernel does of attention: all of it, or one of its three steps, for a part of the keys,
+/// rows or values each; the scores of all of them then lie in temporary 0.
+enum class AttentionStep { all, scores, weights, values };
+
+/// Whether the steps can be kernels of their own.
+bool canSplit(ir::AttentionOp op, const PlanContext &context);
+/// Bytes of temporary 0 between the steps.
+Size sharedScoreBytes(ir::AttentionOp op, const PlanContext &context);
+
 /// Elements of scores between two rows of them: a whole block more than there are keys.
 Size scoreStride(ir::AttentionOp op, const PlanContext &context);
 
@@ -26,7 +35,8 @@ inline constexpr int64_t lineBytes = 64;
 /// Builds one kernel.
 class AttentionEmitter {
 public:
-  AttentionEmitter(ir::AttentionOp op, Lowering &lowering, AttentionTiles tiles);
+  AttentionEmitter(ir::AttentionOp op, Lowering &lowering, AttentionTiles tiles,
+                   AttentionStep step = AttentionStep::all);
   void run();
 
 private:
@@ -41,7 +51,7 @@ private:
     mlir::Value entries; ///< elements before the first one
     mlir::Value scales;  ///< bytes before its first scale, where there are any
   };
-  /// Vectors of 16 columns of the values.
+  /// Vectors of 16 columns of the values, among those of the kernel.
   struct Panels {
     int64_t first, count;
   };
@@ -52,12 +62,16 @@ private:
   Size keyRows() const { return dims.sizes(op.getKey()).end()[-2]; }
   unsigned indexOf(mlir::Value operand) const;
   CacheElement elementOf(mlir::TypedValue<mlir::RankedTensorType> tensor);
+  void bindShared();
   Launch makeLaunch();
+  void addGrid(Launch &launch);
+  void addCost(Launch &launch);
 
   // attention_rows.cpp: rows, heads and the keys that they see.
   void forRuns(mlir::Value first, mlir::Value last,
                llvm::function_ref<void(mlir::Value, mlir::Value)> body);
   void emitRun(mlir::Value begin, mlir::Value end);
+  void emitPart(mlir::Value count);
   void findKeys(mlir::Value begin, mlir::Value end);
   mlir::Value field(mlir::Value table, mlir::Value record, int64_t fields, int64_t which);
   mlir::Value positionOf(mlir::Value row);
@@ -77,13 +91,19 @@ private:
   mlir::Value headOf(mlir::Value row);
   llvm::SmallVector<mlir::Value> placeOf(mlir::Value row, mlir::Value last);
   mlir::Value scratchRow(mlir::Value row) { return e.add(scratchBegin, row); }
+  /// Where its scores stand.
+  mlir::Value scoreRow(mlir::Value row) { return e.add(scoreBegin, row); }
+  /// Where its weights stand.
+  mlir::Value weightRow(mlir::Value row) {
+    return step == AttentionStep::all ? scratchRow(row) : scoreRow(row);
+  }
   HeadPlace headPlace(int64_t width, CacheElement element);
   /// Whether keys inside of an interval may be hidden all the same.
   bool hasTensorMask() const { return mask || keySegments; }
 
   // attention_scores.cpp
   void packQueries(mlir::Value count);
-  void emitScores(mlir::Value count);
+  void emitScores(mlir::Value count, Interval some);
   void emitScoreTile(mlir::Value row, int64_t rows, mlir::Value first, int64_t columns, bool edge);
   llvm::SmallVector<mlir::Value> multiplyKeys(mlir::Value row, int64_t rows, mlir::Value first,
                                               int64_t columns);
@@ -97,8 +117,12 @@ private:
   void
   forRowsAtOnce(mlir::Value count,
                 llvm::function_ref<void(llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>>)> body);
+  int64_t rowsOfPart() const;
   void emitPowers(mlir::Value count);
+  void emitPowers(llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> each);
   void emitWeights(mlir::Value count, Interval chunk);
+  void storeWeights(mlir::Value from, mlir::Value column, mlir::Value factor, mlir::Value to,
+                    mlir::Value at);
 
   // attention_values.cpp
   void emitValues(mlir::Value count);
@@ -113,7 +137,9 @@ private:
   mlir::Value seenBits(mlir::Value key, int64_t per, mlir::Value row, Interval seen);
   mlir::Value isShown(mlir::Value row, mlir::Value key);
   mlir::Value valueVector(const HeadPlace &place, mlir::Value step, int64_t panel);
-  int64_t panels() const;
+  mlir::Value columnsBefore();
+  mlir::Value columnPlace(const HeadPlace &place, mlir::Value step, int64_t panel);
+  int64_t panels() const; ///< of the kernel
   int64_t chunkKeys() const;
   int64_t valueRows() const;
   int64_t valuePanels() const;
@@ -124,6 +150,7 @@ private:
   ir::CacheAppendInterface append;
   KernelBuilder kernel;
   Emit &e;
+  AttentionStep step;
   int64_t queryRows, heads, group, depth, valueWidth;
   CacheElement keyElement, valueElement;
   bool bf16Keys, bf16Values;
@@ -132,7 +159,7 @@ private:
   mlir::Value rowTable, sequenceTable, keySequenceTable;
   llvm::SmallVector<mlir::Value> extras;
 
-  // The worker's scratch.
+  // In the worker's scratch; the first two in temporary 0 where steps are kernels of their own.
   mlir::Value scores;  // of all keys that the run sees, then their exponentials
   mlir::Value maxima;  // of the scores of each row, lane by lane; then 1 / the sum of exponentials
   mlir::Value weights; // of a chunk of keys
@@ -142,6 +169,7 @@ private:
 
   // The present tile and run.
   llvm::SmallVector<mlir::Value> batch;
+  mlir::Value part;       // which part of the step, where steps are kernels of their own
   mlir::Value hasHoles;   // whether a segment of the run has other keys between its own
   mlir::Value batchHeads; // key heads of the batches before
   mlir::Value firstHead, sequence, runBegin;
@@ -150,7 +178,7 @@ private:
   // that all rows see whole.
   mlir::Value firstKey, lastKey, fullBegin, fullEnd;
   // The present head.
-  mlir::Value head, scratchBegin;
+  mlir::Value head, scratchBegin, scoreBegin;
 };
 
 } // namespace heddle::codegen

@@ -20,9 +20,41 @@ Size scoreStride(AttentionOp op, const PlanContext &context) {
   return context.dims.sizes(op.getKey()).end()[-2] + constantSize(runtime::keyBlock);
 }
 
-AttentionEmitter::AttentionEmitter(AttentionOp op, Lowering &lowering, AttentionTiles tiles)
+/// Keys of a part of the scores: some ten microseconds of work.
+static constexpr int64_t keysOfPart = 512;
+
+bool canSplit(AttentionOp op, const PlanContext &context) {
+  return context.phase == Phase::decode && cacheOf(op) && !op.getQuerySegments() &&
+         op.getValue().getType().getShape().back() % lanes == 0;
+}
+
+/// Rows of scores of all heads.
+static Size sharedRows(AttentionOp op, const PlanContext &context) {
+  return elementCount(context.dims.sizes(op.getQuery()).drop_back());
+}
+
+Size sharedScoreBytes(AttentionOp op, const PlanContext &context) {
+  return sharedRows(op, context) * scoreStride(op, context) * constantSize(4);
+}
+
+static std::string kernelName(AttentionStep step, Phase phase) {
+  switch (step) {
+  case AttentionStep::all:
+    return ("attention_" + phaseName(phase)).str();
+  case AttentionStep::scores:
+    return "attention_scores";
+  case AttentionStep::weights:
+    return "attention_weights";
+  case AttentionStep::values:
+    return "attention_values";
+  }
+  llvm_unreachable("every step is handled");
+}
+
+AttentionEmitter::AttentionEmitter(AttentionOp op, Lowering &lowering, AttentionTiles tiles,
+                                   AttentionStep step)
     : op(op), context(lowering.context), dims(context.dims), append(cacheOf(op)),
-      kernel(lowering, op, ("attention_" + phaseName(context.phase)).str()), e(kernel.emit),
+      kernel(lowering, op, kernelName(step, context.phase)), e(kernel.emit), step(step),
       queryRows(tiles.queryRows), heads(tiles.keyHeads), group(groupOf(op)),
       depth(op.getQuery().getType().getShape().back()),
       valueWidth(op.getValue().getType().getShape().back()), keyElement(elementOf(op.getKey())),
@@ -35,6 +67,10 @@ void AttentionEmitter::run() {
   ArrayRef<Size> keySizes = dims.sizes(op.getKey());
   Value allRows = kernel.size(dims.sizes(op.getQuery()).end()[-2]);
   kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
+    if (step != AttentionStep::all) {
+      part = tile.back();
+      tile = tile.drop_back();
+    }
     batch.assign(tile.begin(), tile.end() - 2);
     batchHeads = e.index(0);
     for (auto [index, size] : llvm::zip(batch, keySizes))
@@ -50,32 +86,59 @@ void AttentionEmitter::run() {
 
 Launch AttentionEmitter::makeLaunch() {
   Launch launch;
+  launch.schedule = runtime::Schedule::dynamic;
+  launch.scratch = bindScratch();
+  launch.attention = launch.scratch;
+  addGrid(launch);
+  addCost(launch);
+  return launch;
+}
+
+void AttentionEmitter::addGrid(Launch &launch) {
   ArrayRef<Size> sizes = dims.sizes(op.getQuery()), keySizes = dims.sizes(op.getKey());
   for (const Size &size : keySizes.drop_back(3))
     launch.grid.push_back({size, 1});
   launch.grid.append({{keySizes.end()[-3], heads}, {sizes.end()[-2], queryRows}});
-  launch.schedule = runtime::Schedule::dynamic;
-  launch.scratch = bindScratch();
-  Size scores = elementCount(sizes.drop_back()) * keySizes.end()[-2];
-  launch.flops = scores * constantSize(2 * (depth + valueWidth));
-  launch.bytes = elementCount(dims.sizes(op.getQuery())) * constantSize(4) +
-                 elementCount(dims.sizes(op.getResult())) *
-                     constantSize(storedBytes(op.getType().getElementType()));
+  if (step == AttentionStep::scores)
+    launch.grid.push_back({keyRows(), keysOfPart});
+  else if (step == AttentionStep::weights)
+    launch.grid.push_back({constantSize(queryRows * group), rowsOfPart()});
+  else if (step == AttentionStep::values)
+    launch.grid.push_back({constantSize(valueWidth), panels() * lanes});
+}
+
+/// The step with the scores reads queries and keys, the one with the values reads those and writes
+/// the result.
+void AttentionEmitter::addCost(Launch &launch) {
+  bool withKeys = step == AttentionStep::all || step == AttentionStep::scores;
+  bool withValues = step == AttentionStep::all || step == AttentionStep::values;
+  Size scores = elementCount(dims.sizes(op.getQuery()).drop_back()) * keyRows();
+  auto add = [&](bool does, TypedValue<RankedTensorType> stored, const Size &more, int64_t width) {
+    if (!does)
+      return;
+    launch.flops = launch.flops + scores * constantSize(2 * width);
+    launch.bytes = launch.bytes + more;
+    if (!append)
+      launch.bytes =
+          launch.bytes + elementCount(dims.sizes(stored)) *
+                             constantSize(storedBytes(stored.getType().getElementType()));
+  };
+  add(withKeys, op.getKey(), elementCount(dims.sizes(op.getQuery())) * constantSize(4), depth);
+  add(withValues, op.getValue(),
+      elementCount(dims.sizes(op.getResult())) *
+          constantSize(storedBytes(op.getType().getElementType())),
+      valueWidth);
   if (append) {
     runtime::CacheShape shape = cacheShapeOf(cast<CacheType>(append.getCache().getType()));
-    launch.bytes = launch.bytes + keyRows() * constantSize(keyBytes(shape) + valueBytes(shape));
-  } else {
-    for (TypedValue<RankedTensorType> tensor : {op.getKey(), op.getValue()})
-      launch.bytes =
-          launch.bytes + elementCount(dims.sizes(tensor)) *
-                             constantSize(storedBytes(tensor.getType().getElementType()));
+    launch.bytes = launch.bytes + keyRows() * constantSize((withKeys ? keyBytes(shape) : 0) +
+                                                           (withValues ? valueBytes(shape) : 0));
   }
-  // The workspace of one worker, and keys and values in the cache's layout.
-  launch.attention = launch.scratch;
+  // Of one worker, to which comes what all of them share.
   if (!append)
     for (const Size &packed : packedKeysAndValues(op, context))
       launch.attention = launch.attention + packed;
-  return launch;
+  if (step == AttentionStep::scores)
+    launch.attention = launch.attention + sharedScoreBytes(op, context);
 }
 
 /// How the buffer that holds keys, or values, stores them.
@@ -126,20 +189,63 @@ void AttentionEmitter::bindBuffers() {
 /// Lays out the scratch, part behind part, and returns its size in bytes.
 Size AttentionEmitter::bindScratch() {
   Size bytes;
-  Size rows = constantSize(heads * queryRows * group), stride = scoreStride(op, context);
+  Size rows = constantSize(heads * queryRows * group);
   auto window = [&](Size count, Size width, Type type) {
     Value at = kernel.size(bytes);
     bytes = bytes + count * width * constantSize(4);
     return kernel.scratchWindow({count, width}, type, at);
   };
-  maxima = window(rows, constantSize(lanes), e.f32());
-  sums = window(rows, constantSize(panels() * lanes), e.f32());
-  weights = window(rows, constantSize(chunkKeys()), bf16Values ? e.bf16() : e.f32());
-  scores = window(rows, stride, e.f32());
-  packedQuery = window(rows, constantSize(queryStride()), bf16Keys ? e.bf16() : e.f32());
+  if (step == AttentionStep::all) {
+    maxima = window(rows, constantSize(lanes), e.f32());
+    scores = window(rows, scoreStride(op, context), e.f32());
+  } else {
+    bindShared();
+  }
+  if (step == AttentionStep::all)
+    weights = window(rows, constantSize(chunkKeys()), bf16Values ? e.bf16() : e.f32());
+  if (step == AttentionStep::all || step == AttentionStep::values)
+    sums = window(rows, constantSize(panels() * lanes), e.f32());
+  if (step == AttentionStep::all || step == AttentionStep::scores)
+    packedQuery = window(rows, constantSize(queryStride()), bf16Keys ? e.bf16() : e.f32());
   if (querySegments)
     intervals = window(constantSize(queryRows), constantSize(2), e.i32());
   return bytes;
+}
+
+/// Scores that the steps share where they are kernels of their own, and the weights they become in
+/// place.
+void AttentionEmitter::bindShared() {
+  Value rows = kernel.size(sharedRows(op, context)), stride = kernel.size(scoreStride(op, context));
+  Value shared = kernel.flat({Ref::temporary, 0}, e.b.getI8Type());
+  auto window = [&](Type element, int64_t perScore) -> Value {
+    auto type = MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic}, storedType(element));
+    return memref::ViewOp::create(e.b, e.loc, type, shared, e.index(0),
+                                  {rows, e.mul(stride, perScore)});
+  };
+  if (step != AttentionStep::values)
+    scores = window(e.f32(), 1);
+  if (step != AttentionStep::scores)
+    weights = bf16Values ? window(e.bf16(), 2) : window(e.f32(), 1);
+}
+
+/// The keys, rows or values of the present part.
+void AttentionEmitter::emitPart(Value count) {
+  takeHead(e.index(0));
+  if (step == AttentionStep::scores) {
+    Value begin = e.max(firstKey, e.mul(part, keysOfPart));
+    Value end = e.min(lastKey, e.mul(e.add(part, 1), keysOfPart));
+    e.when(e.less(begin, end), [&] { emitScores(count, {begin, end}); });
+  } else if (step == AttentionStep::weights) {
+    Value row = e.mul(part, rowsOfPart());
+    SmallVector<std::pair<Value, Value>> rows;
+    e.when(e.less(row, count), [&] {
+      for (int64_t i = 0; i < rowsOfPart(); ++i)
+        rows.push_back({e.index(0), e.add(row, i)});
+      emitPowers(rows);
+    });
+  } else {
+    emitValues(count);
+  }
 }
 
 } // namespace heddle::codegen

@@ -156,7 +156,9 @@ void AttentionEmitter::emitRun(Value begin, Value end) {
   runBegin = begin;
   findKeys(begin, end);
   Value count = e.mul(e.sub(end, begin), group);
-  forHeads([&] { emitScores(count); });
+  if (step != AttentionStep::all)
+    return emitPart(count);
+  forHeads([&] { emitScores(count, {firstKey, lastKey}); });
   emitPowers(count);
   emitValues(count);
 }
@@ -174,6 +176,11 @@ void AttentionEmitter::forHeads(llvm::function_ref<void()> body) {
 void AttentionEmitter::takeHead(Value index) {
   head = e.add(firstHead, index);
   scratchBegin = e.mul(index, queryRows * group);
+  scoreBegin = scratchBegin;
+  if (step != AttentionStep::all) {
+    Value rows = kernel.size(dims.sizes(op.getQuery()).end()[-2]);
+    scoreBegin = e.mul(e.add(e.mul(head, rows), runBegin), group);
+  }
 }
 
 /// Rows of a tile of at most `most`: in decode those of a token where they fit.

@@ -36,11 +36,13 @@ void AttentionEmitter::packQueries(Value count) {
       Value zero = e.constant(e.b.getZeroAttr(storedType(e.bf16())));
       e.store(zero, packedQuery, {scratchRow(row), e.index(depth)});
     }
-    e.storeVector(e.splat(hidden), maxima, {scratchRow(row), e.index(0)});
+    if (maxima)
+      e.storeVector(e.splat(hidden), maxima, {scoreRow(row), e.index(0)});
   });
 }
 
-void AttentionEmitter::emitScores(Value count) {
+/// Scores of all rows against the keys of `some` blocks.
+void AttentionEmitter::emitScores(Value count, Interval some) {
   packQueries(count);
   int64_t rows = rowsAtOnce(context.target.avx512 ? 8 : 2);
   int64_t most = !context.target.avx512 ? 2 : keyElement == CacheElement::int8 ? 4 : 6;
@@ -49,13 +51,14 @@ void AttentionEmitter::emitScores(Value count) {
     rowBlocks(count, rows,
               [&](Value row, int64_t rows) { emitScoreTile(row, rows, first, columns, edge); });
   };
-  Value whole = e.sub(fullEnd, fullBegin);
-  whole = e.add(fullBegin, e.mul(e.div(whole, columns * block), columns * block));
-  e.loop(fullBegin, whole, columns * block, [&](Value first) { tiles(first, columns, false); });
+  auto among = [&](Value key) { return e.max(some.low, e.min(key, some.high)); };
+  Value fullFrom = among(fullBegin), whole = e.sub(among(fullEnd), fullFrom);
+  whole = e.add(fullFrom, e.mul(e.div(whole, columns * block), columns * block));
+  e.loop(fullFrom, whole, columns * block, [&](Value first) { tiles(first, columns, false); });
   // What is left, one block at a time: those before, and those behind.
-  Value before = e.sub(fullBegin, firstKey), behind = e.sub(lastKey, whole);
+  Value before = e.sub(fullFrom, some.low), behind = e.sub(some.high, whole);
   e.loop(e.index(0), e.add(before, behind), block, [&](Value at) {
-    Value first = arith::SelectOp::create(e.b, e.loc, e.less(at, before), e.add(firstKey, at),
+    Value first = arith::SelectOp::create(e.b, e.loc, e.less(at, before), e.add(some.low, at),
                                           e.add(whole, e.sub(at, before)));
     tiles(first, 1, true);
   });
@@ -71,15 +74,16 @@ void AttentionEmitter::emitScoreTile(Value row, int64_t rows, Value first, int64
     seen = intervalsOf(row, rows);
   for (int64_t i = 0; i < rows; ++i) {
     Value own = e.add(row, i);
-    SmallVector<Value> place = {scratchRow(own), e.index(0)};
-    Value largest = e.loadVector(maxima, place);
+    SmallVector<Value> place = {scoreRow(own), e.index(0)};
+    Value largest = maxima ? e.loadVector(maxima, place) : Value();
     for (int64_t j = 0; j < columns; ++j) {
       Value key = e.add(first, j * block);
       Value score = scoreOf(products[i * columns + j], own, key, edge ? &seen[i] : nullptr);
-      largest = softmaxLarger(e, score, largest);
-      e.storeVector(score, scores, {scratchRow(own), e.sub(key, firstKey)});
+      largest = maxima ? softmaxLarger(e, score, largest) : Value();
+      e.storeVector(score, scores, {scoreRow(own), e.sub(key, firstKey)});
     }
-    e.storeVector(largest, maxima, place);
+    if (maxima)
+      e.storeVector(largest, maxima, place);
   }
 }
 

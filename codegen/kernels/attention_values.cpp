@@ -19,7 +19,12 @@ static constexpr int64_t block = runtime::keyBlock;
 /// Bytes of values in a chunk: they stay in the first-level cache, beside their weights.
 static constexpr int64_t chunkBytes = 12 * 1024;
 
-int64_t AttentionEmitter::panels() const { return llvm::divideCeil(valueWidth, lanes); }
+int64_t AttentionEmitter::panels() const {
+  int64_t all = llvm::divideCeil(valueWidth, lanes);
+  if (step != AttentionStep::values)
+    return all;
+  return all % 2 == 0 ? 2 : 1; // lines come from memory in pairs
+}
 int64_t AttentionEmitter::valueRows() const { return rowsAtOnce(context.target.avx512 ? 4 : 2); }
 int64_t AttentionEmitter::valuePanels() const {
   int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 6 : 2) / heads);
@@ -34,7 +39,8 @@ void AttentionEmitter::emitValues(Value count) {
   forSums(count, [&](ArrayRef<Value> at, Value, int64_t) { e.storeVector(e.splat(0), sums, at); });
   e.loop(firstKey, lastKey, chunkKeys(), [&](Value begin) {
     Interval chunk{begin, e.min(lastKey, e.add(begin, chunkKeys()))};
-    emitWeights(count, chunk);
+    if (step == AttentionStep::all)
+      emitWeights(count, chunk);
     rowBlocks(count, valueRows(), [&](Value row, int64_t rows) {
       for (int64_t first = 0; first < panels(); first += valuePanels())
         emitValueTile(row, rows, {first, std::min(valuePanels(), panels() - first)}, chunk);
@@ -90,12 +96,12 @@ AttentionEmitter::ValueSteps AttentionEmitter::valueSteps(ArrayRef<Interval> see
 /// tile.
 void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Interval chunk) {
   SmallVector<HeadPlace> places;
-  SmallVector<Value> scratchRows;
+  SmallVector<Value> weightRows;
   for (int64_t h = 0; h < heads; ++h) {
     takeHead(e.index(h));
     places.push_back(headPlace(valueWidth, valueElement));
     for (int64_t i = 0; i < rows; ++i)
-      scratchRows.push_back(scratchRow(e.add(row, i)));
+      weightRows.push_back(weightRow(e.add(row, i)));
   }
   SmallVector<Interval> seen = intervalsOf(row, rows);
   ValueSteps steps = valueSteps(seen, chunk);
@@ -107,10 +113,10 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
     tile.columns = panels.count;
     tile.bf16 = bf16Values;
     tile.unroll = edge ? 1 : 4;
-    Value firstStep = e.div(chunk.low, per);
+    Value firstStep = e.div(step == AttentionStep::all ? chunk.low : firstKey, per);
     tile.left = [&](int64_t i, Value step) {
       Value at = e.sub(e.add(begin, step), firstStep);
-      return loadLeft(e, weights, {scratchRows[i], at}, bf16Values);
+      return loadLeft(e, weights, {weightRows[i], at}, bf16Values);
     };
     tile.right = [&](int64_t column, Value step) {
       return valueVector(places[column / panels.count], e.add(begin, step),
@@ -123,8 +129,8 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
         for (int64_t u = 0; u < tile.unroll; ++u)
           for (int64_t at = 0; at < width; at += line) {
             Value next = e.add(e.add(begin, step), u + chunkKeys() / per);
-            Value offset = e.add(e.mul(next, valueWidth * per), panels.first * lanes * per + at);
-            e.prefetch(values, {e.add(places[h].entries, offset)}, false, Emit::Near::second);
+            Value offset = e.add(columnPlace(places[h], next, panels.first), at);
+            e.prefetch(values, {offset}, false, Emit::Near::second);
           }
     };
     if (edge) {
@@ -157,11 +163,11 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
   });
 }
 
-/// Entries of the result from `first` on.
+/// Entries of the result from column `first` of the kernel on.
 void AttentionEmitter::storeValues(Value vector, Value row, int64_t first) {
-  SmallVector<Value> at = placeOf(row, e.index(first));
-  Value lanesMask = valueWidth - first < lanes ? e.mask(e.index(valueWidth - first)) : Value();
-  storeElements(e, vector, result, at, lanesMask);
+  SmallVector<Value> at = placeOf(row, e.add(columnsBefore(), first));
+  bool whole = valueWidth % lanes == 0 || valueWidth - first >= lanes;
+  storeElements(e, vector, result, at, whole ? Value() : e.mask(e.index(valueWidth - first)));
 }
 
 /// All bits for keys in `seen` that no tensor hides from `row` of the present head, none for
@@ -198,11 +204,23 @@ Value AttentionEmitter::isShown(Value row, Value key) {
   return shown;
 }
 
+/// Columns of the values before those of the kernel.
+Value AttentionEmitter::columnsBefore() {
+  return step == AttentionStep::values ? e.mul(part, panels() * lanes) : e.index(0);
+}
+
+/// Where the columns of `panel` lie at a step.
+Value AttentionEmitter::columnPlace(const HeadPlace &place, Value step, int64_t panel) {
+  int64_t per = bf16Values ? 2 : 1;
+  Value column = e.mul(e.add(columnsBefore(), panel * lanes), per);
+  return e.add(place.entries, e.add(e.mul(step, valueWidth * per), column));
+}
+
 /// 16 columns of the values at a step, as f32 or as pairs of neighbouring positions.
 Value AttentionEmitter::valueVector(const HeadPlace &place, Value step, int64_t panel) {
   int64_t per = bf16Values ? 2 : 1, width = lanes * per;
-  Value at = e.add(place.entries, e.add(e.mul(step, valueWidth * per), panel * width));
-  int64_t rest = (valueWidth - panel * lanes) * per;
+  Value at = columnPlace(place, step, panel);
+  int64_t rest = valueWidth % lanes == 0 ? width : (valueWidth - panel * lanes) * per;
   Value loaded = rest >= width ? e.loadVector(values, {at}, width)
                                : e.loadMasked(values, {at}, e.mask(e.index(rest), width), width);
   if (bf16Values)

@@ -26,42 +26,65 @@ void AttentionEmitter::forRowsAtOnce(
   });
 }
 
+/// Rows of a part, all of one token.
+int64_t AttentionEmitter::rowsOfPart() const {
+  int64_t rows = context.target.avx512 ? 4 : 2;
+  while (group % rows != 0)
+    rows /= 2;
+  return rows;
+}
+
 /// Exponentials of all rows, 0 for keys that a row does not see: their scores are -inf.
 void AttentionEmitter::emitPowers(Value count) {
+  forRowsAtOnce(count, [&](ArrayRef<std::pair<Value, Value>> each) { emitPowers(each); });
+}
+
+void AttentionEmitter::emitPowers(ArrayRef<std::pair<Value, Value>> each) {
   Value zero = e.index(0);
-  forRowsAtOnce(count, [&](ArrayRef<std::pair<Value, Value>> each) {
-    SmallVector<SoftmaxRow> rows;
-    for (auto [h, row] : each) {
-      takeHead(h);
-      SoftmaxRow softmax{{scratchRow(row), zero}, {scratchRow(row), zero}};
+  SmallVector<SoftmaxRow> rows;
+  for (auto [h, row] : each) {
+    takeHead(h);
+    SoftmaxRow softmax{{scoreRow(row), zero}, {scoreRow(row), zero}};
+    if (step == AttentionStep::all)
       softmax.largest = e.loadVector(maxima, softmax.from);
-      if (sinks)
-        softmax.sink = e.load(sinks, {headOf(row)});
-      rows.push_back(softmax);
-    }
-    SmallVector<Value> factors =
-        emitSoftmaxPowers(e, scores, rows, e.sub(lastKey, firstKey), /*whole=*/true);
+    if (sinks)
+      softmax.sink = e.load(sinks, {headOf(row)});
+    rows.push_back(softmax);
+  }
+  Value keysSeen = e.sub(lastKey, firstKey);
+  SmallVector<Value> factors = emitSoftmaxPowers(e, scores, rows, keysSeen, /*whole=*/true);
+  if (step == AttentionStep::all) {
     for (auto [row, factor] : llvm::zip(rows, factors))
       e.storeVector(factor, maxima, row.from); // which are no longer needed
+    return;
+  }
+  // In place: what is written lies behind what is read.
+  e.loop(zero, keysSeen, lanes, [&](Value column) {
+    for (auto [row, factor] : llvm::zip(rows, factors))
+      storeWeights(row.from.front(), column, factor, row.from.front(), column);
   });
+}
+
+/// Weights from the exponentials at `column` of `from`.
+void AttentionEmitter::storeWeights(Value from, Value column, Value factor, Value to, Value at) {
+  Value power = e.loadVector(scores, {from, column});
+  storeElements(e, arith::MulFOp::create(e.b, e.loc, power, factor), weights, {to, at}, nullptr);
 }
 
 /// The weights of all rows for the keys of a chunk.
 void AttentionEmitter::emitWeights(Value count, Interval chunk) {
   Value zero = e.index(0);
   forRowsAtOnce(count, [&](ArrayRef<std::pair<Value, Value>> each) {
-    SmallVector<Value> rows, factors;
+    SmallVector<Value> from, to, factors;
     for (auto [h, row] : each) {
       takeHead(h);
-      rows.push_back(scratchRow(row));
-      factors.push_back(e.loadVector(maxima, {rows.back(), zero}));
+      from.push_back(scoreRow(row));
+      to.push_back(scratchRow(row));
+      factors.push_back(e.loadVector(maxima, {from.back(), zero}));
     }
     e.loop(chunk.low, chunk.high, lanes, [&](Value key) {
-      for (auto [row, factor] : llvm::zip(rows, factors)) {
-        Value power = e.loadVector(scores, {row, e.sub(key, firstKey)});
-        storeElements(e, arith::MulFOp::create(e.b, e.loc, power, factor), weights,
-                      {row, e.sub(key, chunk.low)}, nullptr);
-      }
+      for (size_t i = 0; i < from.size(); ++i)
+        storeWeights(from[i], e.sub(key, firstKey), factors[i], to[i], e.sub(key, chunk.low));
     });
   });
 }
