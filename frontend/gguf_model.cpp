@@ -3,6 +3,7 @@
 #include "frontend/formats/file_kind.h"
 #include "frontend/formats/gguf_config.h"
 #include "frontend/formats/gguf_description.h"
+#include "frontend/formats/gguf_files.h"
 #include "frontend/formats/resolve.h"
 #include "frontend/tokenizers/gguf_vocabulary.h"
 #include "frontend/weights.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace heddle {
 
@@ -25,33 +27,54 @@ namespace {
 
 /// Keys that say how the tensors are stored, which is about to change.
 bool isOfStorage(std::string_view key) {
-  return key == "general.file_type" || key == "general.quantization_version";
+  return key == "general.file_type" || key == "general.quantization_version" ||
+         key.starts_with("split.");
+}
+
+/// The experts' tensors of a layer as the one that files have had since.
+GgufSource joinedExperts(const Checkpoint &checkpoint, const TensorInfo &tensor) {
+  return {.header = {.name = placeInGguf(checkpoint.config, tensor.name).published,
+                     .shape = tensor.shape,
+                     .type = tensor.storage},
+          .parameter = tensor.name,
+          .values = valuesOf(checkpoint, tensor),
+          .stored = checkpoint.expertBytes(tensor)};
 }
 
 Result<GgufModel> fromGguf(std::shared_ptr<const Checkpoint> checkpoint) {
-  const std::string &path = checkpoint->path;
-  const std::span<const std::byte> bytes = checkpoint->files.front()->bytes();
-  const auto gguf = parseGguf(bytes, path);
-  if (!gguf)
-    return gguf.error();
-  GgufModel model{.checkpoint = checkpoint, .keys = {}, .alignment = gguf->alignment};
-  for (const GgufEntry &entry : gguf->metadata)
+  auto opened = openGgufFiles(checkpoint->files.front(), checkpoint->path);
+  if (!opened)
+    return opened.error();
+  const Gguf &gguf = opened->gguf;
+  GgufModel model{
+      .checkpoint = checkpoint, .files = opened->files, .keys = {}, .alignment = gguf.alignment};
+  for (const GgufEntry &entry : gguf.metadata)
     if (!isOfStorage(entry.key))
       model.keys.copy(entry);
-  std::unordered_map<std::string_view, std::string_view> parameters;
-  for (const TensorInfo &tensor : checkpoint->tensors)
-    parameters.try_emplace(tensor.published, tensor.name);
-  for (const GgufTensor &tensor : gguf->tensors) {
-    const std::span<const std::byte> stored = bytes.subspan(tensor.offset, tensor.bytes);
-    const auto parameter = parameters.find(tensor.name);
+  std::unordered_map<std::string_view, const TensorInfo *> parameters;
+  std::unordered_set<std::string_view> otherExperts;
+  for (const TensorInfo &tensor : checkpoint->tensors) {
+    parameters.try_emplace(tensor.published, &tensor);
+    for (const TensorInfo::Expert &expert : tensor.otherExperts)
+      otherExperts.insert(expert.published);
+  }
+  for (const GgufTensor &tensor : gguf.tensors) {
+    const auto found = parameters.find(tensor.name);
+    const TensorInfo *parameter = found == parameters.end() ? nullptr : found->second;
+    if (otherExperts.contains(tensor.name))
+      continue;
+    if (parameter && !parameter->otherExperts.empty()) {
+      model.tensors.push_back(joinedExperts(*checkpoint, *parameter));
+      continue;
+    }
     model.tensors.push_back(
         {.header = {.name = std::string(tensor.name), .shape = tensor.shape, .type = tensor.type},
-         .parameter = std::string(parameter == parameters.end() ? "" : parameter->second),
+         .parameter = parameter ? parameter->name : "",
          .values = weightType(*tensor.type)
-                       ? elementsOf(*tensor.type, stored.data(),
+                       ? elementsOf(*tensor.type, tensor.content.data(),
                                     tensor.shape.empty() ? 1 : tensor.shape.back())
                        : nullptr,
-         .stored = stored});
+         .stored = {tensor.content}});
   }
   return model;
 }
@@ -161,7 +184,7 @@ public:
            .values = isPlain ? values : all});
       if (isPlain && !isTurned && tensor.plus == 0 && tensor.run == 0 && shape.size() == 2 &&
           !tensor.name.ends_with(".router") && ggmlNumber(*tensor.storage))
-        model.tensors.back().stored = model.checkpoint->bytes(tensor);
+        model.tensors.back().stored = {model.checkpoint->bytes(tensor)};
     } else {
       rows[place.published]->add(std::move(part));
     }
@@ -192,18 +215,14 @@ Status checkDescription(const GgufModel &model, const GgufDescription &descripti
   auto gguf = parseGguf(std::as_bytes(std::span(bytes)), path);
   if (!gguf)
     return internalError(gguf.error().message);
-  std::string data;
   for (const GgufSource &tensor : model.tensors) {
-    gguf->tensors.push_back({.name = tensor.header.name,
-                             .type = tensor.header.type,
-                             .shape = tensor.header.shape,
-                             .offset = data.size()});
+    gguf->tensors.push_back(
+        {.name = tensor.header.name, .type = tensor.header.type, .shape = tensor.header.shape});
     for (const GgufTable &table : description.tables)
       if (table.name == tensor.header.name)
-        data.append(reinterpret_cast<const char *>(table.values.data()),
-                    table.values.size() * sizeof(float));
+        gguf->tensors.back().content = std::as_bytes(std::span(table.values));
   }
-  const auto config = ggufConfig(*gguf, std::as_bytes(std::span(data)), {});
+  const auto config = ggufConfig(*gguf);
   if (!config)
     return dataError(config.error().message);
   if (const std::string what = differenceOf(description.config, *config); !what.empty())
@@ -264,8 +283,7 @@ Result<GgufModel> openAsGguf(const std::string &path, const OpenOptions &options
   if (!opened)
     return opened.error();
   auto checkpoint = std::make_shared<const Checkpoint>(*std::move(opened));
-  const bool isGguf = checkpoint->files.size() == 1 &&
-                      recognise(checkpoint->files.front()->bytes()) == FileKind::gguf;
+  const bool isGguf = recognise(checkpoint->files.front()->bytes()) == FileKind::gguf;
   if (isGguf && !tokenizer.empty())
     return usageError(path + ": keeps the tokenizer it has, as every GGUF file");
   auto model = isGguf ? fromGguf(checkpoint) : fromOthers(checkpoint, tokenizer);

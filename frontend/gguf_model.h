@@ -18,7 +18,8 @@ struct GgufSource {
   GgufTensorHeader header; ///< its type is that of the file it comes from
   std::string parameter;   ///< of the model, which it holds (or its first part); empty: none
   std::shared_ptr<const runtime::ElementSource> values;
-  std::span<const std::byte> stored = {}; ///< its data, where a file has them just so
+  /// Its data, where files have them just so: pieces to be written one after the other.
+  std::vector<std::span<const std::byte>> stored = {};
 
   /// Whether it is a weight of products, or a table of words: what is quantised.
   bool isBulk() const;
@@ -26,6 +27,7 @@ struct GgufSource {
 
 struct GgufModel {
   std::shared_ptr<const Checkpoint> checkpoint; ///< the values lie in its files
+  std::vector<std::shared_ptr<const runtime::MappedFile>> files = {}; ///< or in these
   GgufKeys keys = {}; ///< but for those that say how the tensors are stored
   uint64_t alignment = 32;
   std::vector<GgufSource> tensors = {};

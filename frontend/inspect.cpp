@@ -1,7 +1,7 @@
 #include "frontend/inspect.h"
 
 #include "frontend/formats/file_kind.h"
-#include "frontend/formats/gguf.h"
+#include "frontend/formats/gguf_files.h"
 #include "frontend/formats/safetensors.h"
 #include "runtime/weights.h"
 
@@ -134,8 +134,11 @@ void addModel(Inspection &result, const OpenOptions &options) {
   }
 }
 
-Status describeGguf(Inspection &result, std::span<const std::byte> bytes) {
-  const auto gguf = parseGguf(bytes, result.path);
+Status describeGguf(Inspection &result, std::shared_ptr<const runtime::MappedFile> file) {
+  // Where it is one of several and another one is missing, what this one holds is told all the
+  // same.
+  const auto all = openGgufFiles(file, result.path);
+  const auto gguf = all ? Result<Gguf>(all->gguf) : parseGguf(file->bytes(), result.path);
   if (!gguf)
     return gguf.error();
   const auto architecture = gguf->text("general.architecture");
@@ -182,11 +185,13 @@ Result<Inspection> inspectFiles(const std::string &path, const OpenOptions &opti
     auto file = runtime::MappedFile::open(path);
     if (!file)
       return file.error();
-    const FileKind kind = recognise(file->bytes());
+    const auto shared = std::make_shared<runtime::MappedFile>(*std::move(file));
+    const FileKind kind = recognise(shared->bytes());
     isDescribed = kind == FileKind::gguf || kind == FileKind::safetensors;
-    Status described = kind == FileKind::gguf          ? describeGguf(result, file->bytes())
-                       : kind == FileKind::safetensors ? describeSafetensors(result, file->bytes())
-                                                       : Status();
+    Status described = kind == FileKind::gguf ? describeGguf(result, shared)
+                       : kind == FileKind::safetensors
+                           ? describeSafetensors(result, shared->bytes())
+                           : Status();
     if (!described)
       return described.error();
   }

@@ -215,8 +215,9 @@ Status Quantizer::write(const WriteFn &write, const QuantizeProgressFn &progress
     const GgufSource &source = model.tensors[i];
     const auto size = int64_t(headers[i].bytes());
     if (isCopied(source, headers[i])) {
-      if (Status written = put(source.stored, headers[i].name); !written)
-        return written;
+      for (const std::span<const std::byte> piece : source.stored)
+        if (Status written = put(piece, headers[i].name); !written)
+          return written;
     } else {
       const int64_t width = source.header.shape.empty() ? 1 : source.header.shape.back();
       const int64_t rows = elementCount(source.header.shape) / width;

@@ -101,9 +101,10 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
                              .bytes = int64_t(tensor.bytes),
                              .file = true};
   if (!tensor.otherExperts.empty()) {
-    param.source = valuesOf(checkpoint, tensor);
-    for (const std::span<const std::byte> bytes : checkpoint.expertBytes(tensor))
-      param.pieces.push_back(bytes);
+    param.blocks = codecOf(*tensor.storage);
+    if (!param.blocks)
+      param.source = valuesOf(checkpoint, tensor);
+    param.pieces = checkpoint.expertBytes(tensor);
   } else if (tensor.plus != 0) {
     param.source = valuesOf(checkpoint, tensor);
     param.type = ElementType::f32;

@@ -66,28 +66,43 @@ private:
   std::shared_ptr<const ElementSource> source;
 };
 
-/// A matrix that lies in memory in blocks.
+/// A matrix that lies in memory in blocks, in one piece or in several of as many rows each.
 class MappedBlocks final : public BlockSource, public ElementSource {
 public:
   MappedBlocks(const BlockFormat &format, const void *data, int64_t width)
       : format(format), width(width), rowBytes(format.rowBytes(width)),
-        data(static_cast<const std::byte *>(data)) {}
+        pieces{static_cast<const std::byte *>(data)} {}
+  explicit MappedBlocks(const MappedParam &param)
+      : MappedBlocks(*param.blocks, param.data, param.shape.back()) {
+    if (param.pieces.empty())
+      return;
+    pieceRows = static_cast<int64_t>(param.pieces.front().size()) / std::max<int64_t>(rowBytes, 1);
+    pieces.clear();
+    for (std::span<const std::byte> piece : param.pieces)
+      pieces.push_back(piece.data());
+  }
   void row(int64_t index, void *out) const override {
-    std::memcpy(out, data + index * rowBytes, static_cast<size_t>(rowBytes));
+    std::memcpy(out, rowAt(index), static_cast<size_t>(rowBytes));
   }
   void read(int64_t begin, int64_t count, float *out) const override {
     for (int64_t end = begin + count; begin < end;) {
       int64_t inside = begin % width, piece = std::min(width - inside, end - begin);
-      dequantiseRow(format, data + begin / width * rowBytes, width, inside, piece, out);
+      dequantiseRow(format, rowAt(begin / width), width, inside, piece, out);
       out += piece;
       begin += piece;
     }
   }
 
 private:
+  const std::byte *rowAt(int64_t index) const {
+    return pieceRows ? pieces[static_cast<size_t>(index / pieceRows)] + index % pieceRows * rowBytes
+                     : pieces.front() + index * rowBytes;
+  }
+
   const BlockFormat &format;
   int64_t width, rowBytes;
-  const std::byte *data;
+  std::vector<const std::byte *> pieces;
+  int64_t pieceRows = 0; ///< 0: there is one piece
 };
 
 /// The values of another source in blocks.
@@ -248,7 +263,7 @@ WeightStore::source(const std::string &name, ElementType type,
                                    describe(*param), describe(type, shape)));
     round = round && (param->blocks || param->type != ElementType::bf16);
     if (param->blocks) {
-      source = blocksAt(*param->blocks, param->data, shape.back());
+      source = std::make_shared<MappedBlocks>(*param);
     } else if (param->source) {
       source = param->source;
     } else {
@@ -274,7 +289,7 @@ WeightStore::blockSource(const std::string &name, const BlockFormat &format,
                          std::shared_ptr<const ElementSource> values) const {
   const MappedParam *param = find(name);
   if (param && param->blocks == &format)
-    return std::make_shared<MappedBlocks>(format, param->data, shape.back());
+    return std::make_shared<MappedBlocks>(*param);
   return std::make_shared<Quantised>(std::move(values), format, shape.back());
 }
 
@@ -295,7 +310,7 @@ Result<ParamReader> WeightStore::reader(const std::string &name, ElementType typ
 
 const void *WeightStore::inPlace(const ParamUse &use) const {
   const MappedParam *param = find(use.name);
-  bool fits = param && !param->source && use.layout == Layout::plain &&
+  bool fits = param && !param->source && param->pieces.empty() && use.layout == Layout::plain &&
               std::ranges::equal(param->shape, use.shape) &&
               (param->blocks ? param->blocks == blockFormat(use.type)
                              : param->type == use.type &&

@@ -39,7 +39,7 @@ struct MappedParam {
   const void *data = nullptr;
   std::shared_ptr<const ElementSource> source = nullptr;
   int64_t bytes = 0; ///< at `data`, of a source
-  /// Of a source: where else it reads, `data` among it.
+  /// Of a source: where else it reads, `data` among it. Of blocks: as many rows each, in order.
   std::vector<std::span<const std::byte>> pieces = {};
   /// If set: the data are rows of this format, each `blocks->rowBytes(shape.back())` bytes.
   const BlockFormat *blocks = nullptr;

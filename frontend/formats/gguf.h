@@ -77,7 +77,9 @@ struct GgufTensor {
   std::vector<int64_t> shape; ///< row-major as ours: the last size is contiguous
   uint64_t offset = 0;        ///< in the file
   uint64_t bytes = 0;
-  size_t described = 0; ///< where the file describes it, for errors
+  std::span<const std::byte> content = {}; ///< these bytes
+  size_t described = 0;                    ///< where the file describes it, for errors
+  uint32_t file = 0;                       ///< which, where there are several
 };
 
 /// What a file holds. Refers to the file's bytes, which must outlive it.

@@ -1,6 +1,7 @@
 #include "frontend/formats/gguf_checkpoint.h"
 
 #include "frontend/formats/gguf_config.h"
+#include "frontend/formats/gguf_files.h"
 #include "frontend/formats/quote.h"
 #include "frontend/formats/resolve.h"
 
@@ -33,24 +34,28 @@ Status readMarks(const Gguf &gguf, Checkpoint &checkpoint) {
 
 Result<Checkpoint> openGguf(std::shared_ptr<const runtime::MappedFile> file,
                             const std::string &path, const OpenOptions &options) {
-  const auto gguf = parseGguf(file->bytes(), path);
-  if (!gguf)
-    return gguf.error();
-  auto config = ggufConfig(*gguf, file->bytes(), options.allowUnknown);
+  const auto opened = openGgufFiles(std::move(file), path);
+  if (!opened)
+    return opened.error();
+  const Gguf &gguf = opened->gguf;
+  auto config = ggufConfig(gguf, options.allowUnknown);
   if (!config)
     return config.error();
+  const size_t files = opened->files.size();
   Checkpoint checkpoint{.path = path,
-                        .format = fmt::format("GGUF version {}", gguf->version),
+                        .format = fmt::format("GGUF version {}{}", gguf.version,
+                                              files == 1 ? "" : fmt::format(", {} files", files)),
                         .config = *std::move(config)};
-  if (Status read = readMarks(*gguf, checkpoint); !read)
+  if (Status read = readMarks(gguf, checkpoint); !read)
     return read.error();
-  StoredFiles stored{.files = {std::move(file)}, .names = {path}};
-  for (const GgufTensor &tensor : gguf->tensors)
+  StoredFiles stored{.files = opened->files, .names = opened->names};
+  for (const GgufTensor &tensor : gguf.tensors)
     stored.tensors.push_back({.tensor = {.name = std::string(tensor.name),
                                          .storage = tensor.type,
                                          .shape = tensor.shape,
                                          .offset = tensor.offset,
-                                         .bytes = tensor.bytes}});
+                                         .bytes = tensor.bytes},
+                              .file = tensor.file});
   if (Status dropped = dropTiedOutput(stored, checkpoint.config, placeInGguf); !dropped)
     return dropped.error();
   if (Status resolved = resolveTensors(checkpoint, stored, placeInGguf, isRotaryTable, options);

@@ -17,7 +17,7 @@ using Kind = RotaryScaling::Kind;
 
 class Reader {
 public:
-  Reader(const Gguf &file, std::span<const std::byte> bytes) : file(file), bytes(bytes) {}
+  explicit Reader(const Gguf &file) : file(file) {}
 
   Result<ModelConfig> read(const std::vector<std::string> &allowUnknown);
 
@@ -70,7 +70,6 @@ private:
   void readStarcoder2();
 
   const Gguf &file;
-  std::span<const std::byte> bytes;
   ModelConfig model;
   std::set<std::string, std::less<>> used;
   std::optional<Error> failure;
@@ -142,7 +141,7 @@ std::vector<double> Reader::factorsOf(std::string_view name) {
     return factors;
   }
   std::vector<float> values(size_t(found->shape[0]));
-  elementsOf(*found->type, bytes.data() + found->offset, found->shape[0])
+  elementsOf(*found->type, found->content.data(), found->shape[0])
       ->read(0, found->shape[0], values.data());
   for (const float value : values) {
     if (!(std::isfinite(value) && value > 0))
@@ -401,12 +400,6 @@ Result<ModelConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
   if (found == table().end())
     return file.valueError("general.architecture", *file.find("general.architecture"),
                            "one of " + ggufArchitectures());
-  const auto parts = file.integer("split.count");
-  if (!parts)
-    return parts.error();
-  if (*parts && **parts > 1)
-    return file.valueError("split.count", *file.find("split.count"),
-                           "1: models in several GGUF files are not supported yet");
   model.family = std::string(**architecture);
   readSizes();
   if (!failure)
@@ -434,9 +427,8 @@ std::string ggufArchitectures() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Result<ModelConfig> ggufConfig(const Gguf &file, std::span<const std::byte> bytes,
-                               const std::vector<std::string> &allowUnknown) {
-  return Reader(file, bytes).read(allowUnknown);
+Result<ModelConfig> ggufConfig(const Gguf &file, const std::vector<std::string> &allowUnknown) {
+  return Reader(file).read(allowUnknown);
 }
 
 } // namespace heddle

@@ -288,6 +288,7 @@ Status GgufParser::placeTensors() {
                       "ends at {}",
                       what, tensor.bytes, tensor.offset, data, bytes.size()));
     tensor.offset += data;
+    tensor.content = bytes.subspan(tensor.offset, tensor.bytes);
   }
   return {};
 }

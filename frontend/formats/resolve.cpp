@@ -14,6 +14,12 @@ namespace heddle {
 
 namespace {
 
+/// The tensor of one expert where each has its own.
+std::string expertName(std::string_view published, int64_t expert) {
+  const size_t star = published.find('*');
+  return fmt::format("{}{}{}", published.substr(0, star), expert, published.substr(star + 1));
+}
+
 class Resolver {
 public:
   Resolver(Checkpoint &checkpoint, const StoredFiles &stored)
@@ -39,13 +45,11 @@ private:
 };
 
 Status Resolver::takeExperts(const WeightShape &parameter, std::string_view published) {
-  const size_t star = published.find('*');
   const WeightShape one{.name = parameter.name,
                         .shape = {parameter.shape.begin() + 1, parameter.shape.end()}};
   const size_t first = checkpoint.tensors.size();
   for (int64_t expert = 0; expert < parameter.shape.front(); ++expert) {
-    const std::string name =
-        fmt::format("{}{}{}", published.substr(0, star), expert, published.substr(star + 1));
+    const std::string name = expertName(published, expert);
     if (Status taken = take(one, {.published = name}); !taken)
       return taken;
     if (expert == 0)
@@ -69,6 +73,8 @@ Status Resolver::take(const WeightShape &parameter, const Place &place) {
   if (place.published.find('*') != std::string::npos)
     return takeExperts(parameter, place.published);
   const auto found = byName.find(place.published);
+  if (found == byName.end() && !place.apart.empty() && byName.contains(expertName(place.apart, 0)))
+    return takeExperts(parameter, place.apart);
   if (found == byName.end())
     return dataError(fmt::format("{}: tensor {} is missing: the configuration asks for it as {} of "
                                  "[{}]",

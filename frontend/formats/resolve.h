@@ -20,6 +20,8 @@ struct Place {
   int64_t rows = 0; ///< of the whole tensor; 0: it is the parameter
   /// Where its rows do not follow each other: runs of `run` rows, each `stride` after the last.
   int64_t run = 0, stride = 0;
+  /// Of experts, their tensors where there is none of all: what older files have, named as above.
+  std::string apart = {};
 };
 
 /// Where the parameter of this name, of a model of this configuration, is found.

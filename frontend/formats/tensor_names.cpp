@@ -235,8 +235,11 @@ Place placeInGguf(const ModelConfig &config, std::string_view parameter) {
   const Parts parts(parameter);
   if (parts.layer.empty())
     return placeAtTop(ggufTop, parts);
-  return placeInLayer(config, parts, fmt::format("blk.{}.", parts.layer), ggufLayer,
-                      {"attn_qkv", "ffn_up"});
+  const std::string prefix = fmt::format("blk.{}.", parts.layer);
+  Place place = placeInLayer(config, parts, prefix, ggufLayer, {"attn_qkv", "ffn_up"});
+  if (constexpr std::string_view expert = "experts."; parts.name.starts_with(expert))
+    place.apart = fmt::format("{}ffn_{}.*.weight", prefix, parts.name.substr(expert.size()));
+  return place;
 }
 
 } // namespace heddle

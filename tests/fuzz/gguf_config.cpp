@@ -9,7 +9,7 @@ void read(std::string_view input) {
   const auto file = parseGguf(bytesOf(input), "fuzz");
   if (!file)
     return;
-  const auto model = ggufConfig(*file, bytesOf(input));
+  const auto model = ggufConfig(*file);
   if (!model)
     return requireClear(model.error());
   require(model->width >= 1 && model->layers >= 1 && model->kvHeads >= 1 && model->headWidth >= 1,

@@ -39,9 +39,13 @@ static void addKeys(GgufFile &file) {
   file.key<float>("llama.attention.layer_norm_rms_epsilon", GgufType::f32, 1e-5f);
 }
 
-StoredModel::StoredModel(TypeOf typeOf, bool isTied) {
-  for (GgufFile *file : {&stored, &values})
+StoredModel::StoredModel(TypeOf typeOf, bool isTied, int64_t experts) {
+  for (GgufFile *file : {&stored, &values}) {
     addKeys(*file);
+    if (experts)
+      file->key<uint32_t>("llama.expert_count", GgufType::u32, uint32_t(experts))
+          .key<uint32_t>("llama.expert_used_count", GgufType::u32, 2);
+  }
   add(typeOf, "token_embd", {words, width}, 1);
   add(typeOf, "output_norm", {width}, 0.4, 1);
   if (!isTied)
@@ -54,6 +58,14 @@ StoredModel::StoredModel(TypeOf typeOf, bool isTied) {
     add(typeOf, prefix + "attn_v", {kvHeads * d, width}, 0.1);
     add(typeOf, prefix + "attn_output", {width, heads * d}, 0.1);
     add(typeOf, prefix + "ffn_norm", {width}, 0.4, 1);
+    if (experts) {
+      add([](const std::string &) -> uint32_t { return ggml::f32; }, prefix + "ffn_gate_inp",
+          {experts, width}, 0.1);
+      add(typeOf, prefix + "ffn_gate_exps", {experts, hidden, width}, 0.1);
+      add(typeOf, prefix + "ffn_up_exps", {experts, hidden, width}, 0.1);
+      add(typeOf, prefix + "ffn_down_exps", {experts, width, hidden}, 0.07);
+      continue;
+    }
     add(typeOf, prefix + "ffn_gate", {hidden, width}, 0.1);
     add(typeOf, prefix + "ffn_up", {hidden, width}, 0.1);
     add(typeOf, prefix + "ffn_down", {width, hidden}, 0.07);

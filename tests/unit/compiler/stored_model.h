@@ -28,7 +28,8 @@ struct StoredModel {
   std::map<std::string, std::string> bytes;   ///< of every tensor as stored, by its name
   std::map<std::string, PlainTensor> tensors; ///< the values they were made of
 
-  StoredModel(TypeOf typeOf, bool isTied);
+  /// With `experts`: a mixture, two experts for a token.
+  StoredModel(TypeOf typeOf, bool isTied, int64_t experts = 0);
 
 private:
   void add(TypeOf typeOf, const std::string &name, const std::vector<int64_t> &shape, double spread,
