@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -164,17 +165,39 @@ private:
 
 } // namespace
 
-/// Whether the scores that `op` makes choose experts.
-static bool choosesExperts(Operation *op) {
-  while (isa<ir::MatmulOp, ir::LinearOp, ir::SoftmaxOp, ir::BinaryOp, ir::UnaryOp, ir::MapOp>(op)) {
-    for (Operation *user : op->getUsers())
-      if (isa<ir::TopKOp>(user))
-        return true;
-    if (!op->hasOneUse())
-      return false;
-    op = *op->getUsers().begin();
+/// Whether `use` says which experts rows go through.
+static bool isChoice(OpOperand &use) {
+  if (auto op = dyn_cast<ir::ExpertMatmulOp>(use.getOwner()))
+    return use.get() == op.getIds();
+  auto op = dyn_cast<ir::ExpertLinearOp>(use.getOwner());
+  return op && use.get() == op.getIds();
+}
+
+/// Whether which experts are chosen follows from `scores`: they lead there through a choice, and
+/// through what is done to each entry. A product on the way belongs to it where all it reads is for
+/// the choice; else it is the model that goes on.
+static bool choosesExperts(mlir::Value scores, llvm::DenseSet<mlir::Value> &seen) {
+  if (!seen.insert(scores).second)
+    return false;
+  for (OpOperand &use : scores.getUses()) {
+    if (isChoice(use))
+      return true;
+    Operation *user = use.getOwner();
+    bool isProduct = isa<ir::MatmulOp, ir::LinearOp>(user) && use.getOperandNumber() == 0;
+    bool goesOn =
+        isa<ir::TopKOp, ir::SoftmaxOp, ir::BinaryOp, ir::UnaryOp, ir::SelectOp, ir::MapOp,
+            ir::CastOp, ir::ReduceOp, ir::ReshapeOp, ir::ExpandOp, ir::ConcatOp, ir::SliceOp>(user);
+    if (goesOn || (isProduct && scores.hasOneUse()))
+      for (mlir::Value result : user->getResults())
+        if (choosesExperts(result, seen))
+          return true;
   }
   return false;
+}
+
+static bool isProductThatChooses(Operation *op) {
+  llvm::DenseSet<mlir::Value> seen;
+  return isa<ir::MatmulOp, ir::LinearOp>(op) && choosesExperts(op->getResult(0), seen);
 }
 
 /// Blocks run along k: a product takes them transposed.
@@ -204,7 +227,7 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
     auto &weights = uses[param.getSymNameAttr()];
     bool bulk = !weights.empty() && llvm::all_of(weights, [](ir::WeightOp weight) {
       return llvm::all_of(weight->getUses(), readsInBulk) &&
-             llvm::none_of(weight->getUsers(), choosesExperts);
+             llvm::none_of(weight->getUsers(), isProductThatChooses);
     });
     Type element = bulk ? mix.of(param, weights) : f32;
     if (auto own = single.find(param.getSymName()); bulk && own != single.end())
