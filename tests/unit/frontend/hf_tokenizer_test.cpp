@@ -2,6 +2,7 @@
 #include "frontend/tokenizers/hf_tokenizer.h"
 
 #include "tests/unit/frontend/files.h"
+#include "tests/unit/frontend/small_stack.h"
 
 #include <gmock/gmock.h>
 
@@ -207,6 +208,12 @@ TEST(HfTokenizer, RefusesWhatIsWrong) {
 TEST(HfTokenizer, EveryTruncationIsRefused) {
   for (size_t size = 0; size < withFallback.size(); ++size)
     EXPECT_NE(errorOf(withFallback.substr(0, size)), "opened") << size;
+}
+
+TEST(HfTokenizer, TokenizesAMegabyteOfOneCharacterWithinASecondOnASmallStack) {
+  for (const std::string &json : {byteLevel, withFallback, unigram, wordPiece})
+    if (const auto tokenizer = read(json))
+      test::expectQuickOnLongRuns(*tokenizer);
 }
 
 TEST(HfTokenizer, IsOpenedFromItsFolder) {

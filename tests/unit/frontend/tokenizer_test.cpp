@@ -3,14 +3,13 @@
 
 #include "tests/support/data.h"
 #include "tests/unit/frontend/files.h"
+#include "tests/unit/frontend/small_stack.h"
 
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <limits>
-#include <pthread.h>
 #include <random>
-#include <time.h>
 
 namespace heddle {
 namespace {
@@ -233,48 +232,14 @@ TEST(Llama2cTokenizer, AgreesWithTheObviousAlgorithmOnRandomVocabularies) {
   }
 }
 
-/// Processor time of this thread: a busy machine is no fault of the tokenizer.
-double threadSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-// The promise is a second; the sanitizers cost several times that.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr double mostSeconds = 20;
-#else
-constexpr double mostSeconds = 1;
-#endif
-
 TEST(Llama2cTokenizer, TokenizesAMegabyteWithinASecondOnASmallStack) {
   const Loaded loaded =
       load(with(marksAndBytes(), {{" "}, {"a"}, {"aa", 1}, {"aaa", 3}, {"aaaa", 2}}));
-  struct Work {
-    const Tokenizer *tokenizer;
-    std::vector<int32_t> tokens;
-    double seconds = 0;
-  } work{loaded.tokenizer.get(), {}};
-  const auto run = [](void *data) -> void * {
-    Work &own = *static_cast<Work *>(data);
-    const std::string text(1 << 20, 'a');
-    const double start = threadSeconds();
-    auto tokens = own.tokenizer->encode(text, true);
-    own.seconds = threadSeconds() - start;
-    if (tokens)
-      own.tokens = *std::move(tokens);
-    return nullptr;
-  };
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
-  pthread_t thread;
-  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
+  const auto work = test::encodeOnASmallStack(*loaded.tokenizer, std::string(1 << 20, 'a'), true);
   // The pairs join first (from the left), since nothing longer can be made of single letters.
-  EXPECT_EQ(work.tokens.size(), 2u + (1 << 18));
-  EXPECT_LT(work.seconds, mostSeconds);
+  EXPECT_EQ(work.ids.size(), 2u + (1 << 18));
+  EXPECT_LT(work.seconds, test::mostSeconds);
+  test::expectQuickOnLongRuns(*loaded.tokenizer);
 }
 
 TEST(Llama2cTokenizer, JoinsTheBestScoreFirstThenTheLeftmost) {
