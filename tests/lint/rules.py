@@ -31,7 +31,6 @@ MOST_LINES = 600
 
 # Longer files, each with the reason why it may be: {path: reason}.
 LONG_FILES = {
-    "tests/differential/random_program.cpp": "a list of statements, each a few lines",
 }
 
 # Words that no file of the project holds: notes to oneself, paths of one machine.
