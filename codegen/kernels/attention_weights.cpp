@@ -67,8 +67,11 @@ void AttentionEmitter::emitPowers(ArrayRef<std::pair<Value, Value>> each) {
 
 /// Weights from the exponentials at `column` of `from`.
 void AttentionEmitter::storeWeights(Value from, Value column, Value factor, Value to, Value at) {
-  Value power = e.loadVector(scores, {from, column});
-  storeElements(e, arith::MulFOp::create(e.b, e.loc, power, factor), weights, {to, at}, nullptr);
+  Value weight = softmaxWeight(e, e.loadVector(scores, {from, column}), factor);
+  // None of them is subnormal, so that the native instruction rounds as all else does.
+  if (bf16Values && context.target.bf16Dot)
+    weight = arith::TruncFOp::create(e.b, e.loc, e.vec(e.bf16()), weight);
+  storeElements(e, weight, weights, {to, at}, nullptr);
 }
 
 /// The weights of all rows for the keys of a chunk.

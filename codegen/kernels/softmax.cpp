@@ -36,7 +36,7 @@ void emitColumns(Emit &e, Value input, Value result, SmallVector<Value> at, unsi
   Value scale = softmaxScale(e, sum);
   e.loop(e.index(0), count, 1, [&](Value entry) {
     Value power = load(result, entry);
-    storeElements(e, arith::MulFOp::create(e.b, e.loc, power, scale), result, at, mask);
+    storeElements(e, softmaxWeight(e, power, scale), result, at, mask);
   });
 }
 

@@ -32,6 +32,13 @@ Value softmaxScale(Emit &e, Value sum) {
   return arith::SelectOp::create(e.b, e.loc, isZero, zero, inverse);
 }
 
+Value softmaxWeight(Emit &e, Value power, Value factor) {
+  Value weight = arith::MulFOp::create(e.b, e.loc, power, factor);
+  Value least = floatLike(e, weight, 0x1p-126);
+  Value isSmall = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT, weight, least);
+  return arith::SelectOp::create(e.b, e.loc, isSmall, floatLike(e, weight, 0), weight);
+}
+
 Value softmaxLarger(Emit &e, Value score, Value largest) {
   // One instruction, vmaxps, which returns the second of two where one is NaN.
   Value larger = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OGT, score, largest);
@@ -120,8 +127,7 @@ struct RowsEmitter {
     forLanes(e, e.index(0), count, whole, [&](Value column, Value mask) {
       for (auto [row, scale] : llvm::zip(rows, scales)) {
         Value power = load(result, row.to, column, mask);
-        storeElements(e, arith::MulFOp::create(e.b, e.loc, power, scale), result,
-                      place(row.to, column), mask);
+        storeElements(e, softmaxWeight(e, power, scale), result, place(row.to, column), mask);
       }
     });
   }

@@ -29,6 +29,10 @@ llvm::SmallVector<mlir::Value> emitSoftmaxPowers(Emit &emit, mlir::Value scores,
                                                  llvm::ArrayRef<SoftmaxRow> rows, mlir::Value count,
                                                  bool whole);
 
+/// An exponential times the factor of its row; 0 where that is subnormal, so that it is rounded to
+/// bf16 alike by instructions that take those for 0 and by others.
+mlir::Value softmaxWeight(Emit &emit, mlir::Value power, mlir::Value factor);
+
 /// What is subtracted of scores whose largest is `largest`: itself, or 0 where it is -inf. Scalars
 /// or vectors.
 mlir::Value softmaxShift(Emit &emit, mlir::Value largest);
