@@ -84,7 +84,8 @@ Value KernelBuilder::size(const Size &size) {
     for (uint32_t factor : term.factors) {
       Value &dim = dimValues[factor];
       if (!dim) {
-        Value at = emit.index(factor);
+        lowering.seesItsDims &= factor >= lowering.firstDim;
+        Value at = emit.index(int64_t(factor) - lowering.firstDim);
         OpBuilder::InsertionGuard guard(builder);
         emit.moveToHead();
         dim = emit.toIndex(emit.load(dims, at));

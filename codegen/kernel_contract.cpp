@@ -38,8 +38,8 @@ LogicalResult checkKernel(func::FuncOp function) {
   return success();
 }
 
-std::string numberedAxis(const Size &extent, int64_t tile) {
-  return numberedText(extent) + "/" + std::to_string(tile);
+std::string numberedAxis(const Size &extent, int64_t tile, uint32_t first) {
+  return numberedText(extent, first) + "/" + std::to_string(tile);
 }
 
 std::optional<Size> recordCount(StringRef name, uint32_t argument, ArrayRef<runtime::Dim> dims) {

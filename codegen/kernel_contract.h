@@ -10,7 +10,7 @@
 namespace heddle::codegen {
 
 /// On every operand of a kernel, a dictionary that says what it takes there:
-/// - `dims`: the table of dimensions.
+/// - `dims`: the table of dimensions, from the entry on that the launch names.
 /// - `reads` or `writes`: a buffer of at least so many bytes; only slots and results are written.
 /// - `panels`, `transposed`: a parameter in panels of exactly so many bytes.
 /// - `cache_keys` or `cache_values`: that side of a layer, of exactly so many bytes a slot;
@@ -18,14 +18,15 @@ namespace heddle::codegen {
 /// - `sequences`, `rows`, `key_rows` or `output_rows`: that table of the argument with this number;
 ///   `records` beside it: at least so many.
 ///
-/// Sizes name dimensions by their number in the table, as the code reads them (numberedText). So a
+/// Sizes name dimensions by their number in the table from that entry on, as the code reads them
+/// (numberedText). So one kernel serves operations that differ in the dimension they have, and a
 /// program whose dimensions are others does not fit.
 inline constexpr llvm::StringLiteral takesAttrName = "heddle.takes";
 /// On a kernel, a dictionary: `tiles`, its grid as extents and tiles; `scratch_bytes` of a worker.
 inline constexpr llvm::StringLiteral contractAttrName = "heddle.contract";
 
-/// An axis of a grid as `tiles` has it: `d0/32`.
-std::string numberedAxis(const Size &extent, int64_t tile);
+/// An axis of a grid as `tiles` has it: `d0/32`, counted from dimension `first` on.
+std::string numberedAxis(const Size &extent, int64_t tile, uint32_t first);
 
 /// How many records the table that a kernel takes as `name` has for argument `argument`, if `dims`
 /// count them.

@@ -76,7 +76,8 @@ bool LaunchReader::has(Place place, StringRef name, Attribute what, Operand oper
   Source source = operand.source;
   auto text = dyn_cast<StringAttr>(what);
   std::optional<Size> need =
-      text ? parseNumbered(text.getValue(), program.dims.size()) : std::optional<Size>();
+      text ? parseNumbered(text.getValue(), program.dims.size(), place.firstDim)
+           : std::optional<Size>();
   std::vector<Size> bytes = bytesOf(operand);
   bool inPanels =
       source == Source::param && program.params[operand.index].layout == runtime::Layout::panels;
@@ -136,13 +137,13 @@ LogicalResult LaunchReader::checkContract(Place place, const runtime::Step &step
            << step.symbol << " does not declare " << contractAttrName;
   Builder builder(op.getContext());
   auto found = llvm::map_to_vector(step.grid, [&](const runtime::GridAxis &axis) -> Attribute {
-    return builder.getStringAttr(numberedAxis(axis.extent, axis.divisor));
+    return builder.getStringAttr(numberedAxis(axis.extent, axis.divisor, place.firstDim));
   });
   if (builder.getArrayAttr(found) != tiles)
     return wrong(place.launch) << "has the grid " << place.launch.getGrid()
                                << " in a program of dimensions " << op.getDims() << ", kernel @"
                                << step.symbol << " was made for tiles " << tiles;
-  auto scratch = parseNumbered(scratchText.getValue(), program.dims.size());
+  auto scratch = parseNumbered(scratchText.getValue(), program.dims.size(), place.firstDim);
   if (!scratch || !covers(step.scratch, *scratch))
     return wrong(place.launch) << "gives " << place.launch.getScratch()
                                << " bytes of scratch, kernel @" << step.symbol << " needs "

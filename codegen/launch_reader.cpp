@@ -173,19 +173,31 @@ FailureOr<runtime::Step> LaunchReader::read(LaunchOp launch) {
   auto kernel = symbols.lookup<func::FuncOp>(step.symbol);
   if (!kernel)
     return wrong(launch) << "launches @" << step.symbol << ", which is no kernel of the module";
-  if (failed(checkKernel(kernel)) || failed(readNumbers(launch, step)) ||
-      failed(checkContract({launch, kernel, 0}, step)))
+  if (failed(checkKernel(kernel)) || failed(readNumbers(launch, step)))
     return failure();
-  for (auto [i, attribute] : llvm::enumerate(launch.getOperands())) {
-    Place place{launch, kernel, unsigned(i)};
+  // What the kernel declares counts from the dimension on that its first operand names.
+  Place place{launch, kernel, 0, 0};
+  if (!launch.getOperands().empty()) {
+    FailureOr<Operand> table = readOperand(place, launch.getOperands()[0]);
+    if (failed(table))
+      return failure();
+    step.operands.push_back(*table);
+  }
+  if (step.operands.empty() || step.operands.front().source != runtime::Source::dims)
+    return wrong(launch) << "needs the table of dimensions, \"dims\", as its first operand";
+  place.firstDim = step.operands.front().index;
+  if (failed(checkContract(place, step)))
+    return failure();
+  if (failed(checkTaken(place, step.operands.front())))
+    return failure();
+  for (Attribute attribute : ArrayRef(launch.getOperands().getValue()).drop_front()) {
+    ++place.index;
     FailureOr<Operand> operand = readOperand(place, attribute);
     if (failed(operand) || failed(checkTaken(place, *operand)))
       return failure();
     step.operands.push_back(*operand);
   }
-  if (step.operands.empty() || step.operands.front().source != runtime::Source::dims)
-    return wrong(launch) << "needs the table of dimensions, \"dims\", as its first operand";
-  if (failed(checkPhase({launch, kernel, 0}, step)))
+  if (failed(checkPhase(place, step)))
     return failure();
   return step;
 }

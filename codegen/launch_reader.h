@@ -22,10 +22,12 @@ public:
   mlir::FailureOr<runtime::Step> read(ir::LaunchOp launch);
 
 private:
-  /// The launch being read, its kernel and the place among the operands.
+  /// The launch being read, its kernel, the first dimension that the kernel sees, and the place
+  /// among the operands.
   struct Place {
     ir::LaunchOp launch;
     mlir::func::FuncOp kernel;
+    uint32_t firstDim;
     unsigned index;
   };
 

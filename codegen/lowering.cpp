@@ -14,7 +14,27 @@ using namespace heddle::ir;
 
 namespace heddle::codegen {
 
-/// What tells two operations apart: everything but names, buffers and layers.
+/// The entry of the table of dimensions from which on the kernels of `op` see it. Operations with
+/// tables or a cache see all of it.
+static uint32_t firstDimOf(Operation *op, const PlanContext &context) {
+  std::optional<uint32_t> first;
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
+                                         SmallVector<Value>(op->getResults()))) {
+    if (!isa<RankedTensorType>(value.getType()))
+      return 0;
+    const View &view = context.views.of(value);
+    if (isa_and_nonnull<CacheAppendInterface>(view.root.getDefiningOp()))
+      return 0;
+    for (ArrayRef<Size> sizes :
+         {ArrayRef<Size>(view.sizes), ArrayRef<Size>(view.strides), ArrayRef<Size>(view.offset)})
+      for (const Size &size : sizes)
+        if (auto lowest = lowestDim(size))
+          first = std::min(*lowest, first.value_or(*lowest));
+  }
+  return first.value_or(0);
+}
+
+/// What tells two operations apart: everything but names, buffers, layers and the first dimension.
 std::string Lowering::signature(Operation *op) const {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -31,7 +51,7 @@ std::string Lowering::signature(Operation *op) const {
   }
   auto writeSizes = [&](ArrayRef<Size> sizes) {
     for (const Size &size : sizes)
-      stream << ' ' << sizeText(size, context.dims.table());
+      stream << ' ' << numberedText(size, firstDim);
   };
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
                                          SmallVector<Value>(op->getResults()))) {
@@ -155,7 +175,7 @@ DictionaryAttr Lowering::takenAs(Operation *op, Ref ref) const {
   Builder builder(op->getContext());
   NamedAttrList taken;
   auto bytes = [&](StringRef name, const Size &size) {
-    taken.set(name, builder.getStringAttr(numberedText(size)));
+    taken.set(name, builder.getStringAttr(numberedText(size, firstDim)));
   };
   auto buffer = [&](StringRef name, Value tensor) {
     Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
@@ -229,13 +249,13 @@ void Lowering::declare(Operation *op, const Launch &launch) {
   for (auto [i, ref] : llvm::enumerate(launch.operands))
     kernel.setArgAttr(1 + i, takesAttrName, takenAs(op, ref));
   auto tiles = llvm::map_to_vector(launch.grid, [&](const Launch::Axis &axis) {
-    return Attribute(builder.getStringAttr(numberedAxis(axis.extent, axis.tile)));
+    return Attribute(builder.getStringAttr(numberedAxis(axis.extent, axis.tile, firstDim)));
   });
   kernel->setAttr(contractAttrName,
                   builder.getDictionaryAttr(
                       {builder.getNamedAttr("tiles", builder.getArrayAttr(tiles)),
-                       builder.getNamedAttr("scratch_bytes",
-                                            builder.getStringAttr(numberedText(launch.scratch)))}));
+                       builder.getNamedAttr("scratch_bytes", builder.getStringAttr(numberedText(
+                                                                 launch.scratch, firstDim)))}));
 }
 
 static StringRef scheduleName(runtime::Schedule schedule) {
@@ -250,16 +270,21 @@ static StringRef scheduleName(runtime::Schedule schedule) {
   llvm_unreachable("every schedule is handled");
 }
 
-LogicalResult Lowering::addLaunch(Operation *op, const Launch &launch, bool joined) {
+/// Repeats a launch whose sizes were told when `launchFirstDim` was the first dimension.
+LogicalResult Lowering::addLaunch(Operation *op, const Launch &launch, uint32_t launchFirstDim,
+                                  bool joined) {
   OpBuilder builder = OpBuilder::atBlockEnd(&program);
-  SmallVector<Attribute> operands = {builder.getStringAttr("dims")};
+  SmallVector<Attribute> operands = {firstDim == 0 ? builder.getStringAttr("dims")
+                                                   : place(op->getContext(), "dims", firstDim)};
   for (Ref ref : launch.operands) {
     FailureOr<Attribute> operand = resolve(op, ref);
     if (failed(operand))
       return failure();
     operands.push_back(*operand);
   }
-  auto text = [&](const Size &size) { return sizeText(size, context.dims.table()); };
+  auto text = [&](const Size &size) {
+    return sizeText(moveDims(size, launchFirstDim, firstDim), context.dims.table());
+  };
   auto grid = llvm::map_to_vector(launch.grid, [&](const Launch::Axis &axis) {
     return Attribute(builder.getStringAttr(text(axis.extent) + "/" + std::to_string(axis.tile)));
   });
@@ -272,18 +297,22 @@ LogicalResult Lowering::addLaunch(Operation *op, const Launch &launch, bool join
 }
 
 LogicalResult Lowering::lower(KernelOpInterface op) {
+  firstDim = firstDimOf(op, context);
   auto [entry, isNew] = known.try_emplace(signature(op));
   if (isNew) {
     current.clear();
     if (failed(op.lower(*this)))
       return failure();
+    if (!seesItsDims)
+      return op.emitOpError("has a kernel that reads a dimension which its tensors do not have");
     for (const Launch &launch : current)
       declare(op, launch);
-    entry->second = std::move(current);
+    entry->second = {firstDim, std::move(current)};
   }
   // Of several launches each needs what the one before it made.
-  for (const auto &[i, launch] : llvm::enumerate(entry->second))
-    if (failed(addLaunch(op, launch, i == 0 && op->hasAttr(joinedAttrName))))
+  for (const auto &[i, launch] : llvm::enumerate(entry->second.launches))
+    if (failed(
+            addLaunch(op, launch, entry->second.firstDim, i == 0 && op->hasAttr(joinedAttrName))))
       return failure();
   return success();
 }

@@ -76,11 +76,20 @@ private:
   mlir::FailureOr<mlir::Attribute> resolve(mlir::Operation *op, Ref ref) const;
   mlir::DictionaryAttr takenAs(mlir::Operation *op, Ref ref) const;
   void declare(mlir::Operation *op, const Launch &launch);
-  mlir::LogicalResult addLaunch(mlir::Operation *op, const Launch &launch, bool joined);
+  mlir::LogicalResult addLaunch(mlir::Operation *op, const Launch &launch, uint32_t launchFirstDim,
+                                bool joined);
 
   mlir::ModuleOp kernels;
   mlir::Block &program;
-  llvm::StringMap<llvm::SmallVector<Launch>> known;
+  /// The launches of an operation, and the entry of the table of dimensions that it saw first.
+  struct Known {
+    uint32_t firstDim = 0;
+    llvm::SmallVector<Launch> launches;
+  };
+  llvm::StringMap<Known> known;
+  // Of the operation being lowered:
+  uint32_t firstDim = 0;
+  bool seesItsDims = true; ///< whether its kernel reads no dimension before `firstDim`
   llvm::SmallVector<Launch> current;
   llvm::StringMap<unsigned> &names;
 };

@@ -152,16 +152,33 @@ std::optional<Size> parseSize(llvm::StringRef text, llvm::ArrayRef<Dim> dims) {
   });
 }
 
-std::string numberedText(const Size &size) {
-  return textOf(size, [](uint32_t dim) { return "d" + std::to_string(dim); });
+std::string numberedText(const Size &size, uint32_t first) {
+  return textOf(size, [&](uint32_t dim) { return "d" + std::to_string(dim - first); });
 }
 
-std::optional<Size> parseNumbered(llvm::StringRef text, size_t dims) {
+std::optional<Size> parseNumbered(llvm::StringRef text, size_t dims, uint32_t first) {
   return parse(text, [&](llvm::StringRef name) -> std::optional<uint32_t> {
     uint32_t dim;
-    bool known = name.consume_front("d") && !name.getAsInteger(10, dim) && dim < dims;
-    return known ? std::optional(dim) : std::nullopt;
+    bool known = name.consume_front("d") && !name.getAsInteger(10, dim) && first < dims &&
+                 dim < dims - first;
+    return known ? std::optional(first + dim) : std::nullopt;
   });
+}
+
+std::optional<uint32_t> lowestDim(const Size &size) {
+  std::optional<uint32_t> lowest;
+  for (const runtime::SizeTerm &term : size)
+    for (uint32_t dim : term.factors)
+      lowest = std::min(dim, lowest.value_or(dim));
+  return lowest;
+}
+
+Size moveDims(const Size &size, uint32_t from, uint32_t to) {
+  Size moved = size;
+  for (runtime::SizeTerm &term : moved)
+    for (uint32_t &dim : term.factors)
+      dim = dim - from + to;
+  return moved;
 }
 
 } // namespace heddle::codegen

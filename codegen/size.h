@@ -40,8 +40,13 @@ std::string sizeText(const Size &size, llvm::ArrayRef<runtime::Dim> dims);
 /// The size that `text` says, negative coefficients allowed; none where it is no such polynomial.
 std::optional<Size> parseSize(llvm::StringRef text, llvm::ArrayRef<runtime::Dim> dims);
 
-/// The same with dimensions by their number in the table: `2048*d0 + 64`.
-std::string numberedText(const Size &size);
-std::optional<Size> parseNumbered(llvm::StringRef text, size_t dims);
+/// The same with dimensions by their number in the table from entry `first` on: `2048*d0 + 64`.
+std::string numberedText(const Size &size, uint32_t first = 0);
+std::optional<Size> parseNumbered(llvm::StringRef text, size_t dims, uint32_t first = 0);
+
+/// The lowest number of a dimension of `size`; none where it is constant.
+std::optional<uint32_t> lowestDim(const Size &size);
+/// `size` with dimension `from` as dimension `to`, and all others moved alike.
+Size moveDims(const Size &size, uint32_t from, uint32_t to);
 
 } // namespace heddle::codegen

@@ -37,7 +37,7 @@ def Heddle_ProgramOp : Heddle_Op<"program", [Symbol, NoTerminator, SingleBlock,
 def Heddle_LaunchOp : Heddle_Op<"launch", [HasParent<"ProgramOp">]> {
   let summary = "a kernel over a grid of tiles";
   let description = [{
-    `operands` say where each operand of the kernel lives: `dims`, `input:0`, `sequences:1`, `rows:1`, `key_rows:1`, `output_rows:1`, `slot:3`, `cache_keys:0`,
+    `operands` say where each operand of the kernel lives: `dims` (`dims:3` from its entry 3 on), `input:0`, `sequences:1`, `rows:1`, `key_rows:1`, `output_rows:1`, `slot:3`, `cache_keys:0`,
     `cache_values:0`, `output:0`; `{param = @w, type = .., layout = "panels", transposed = true}`; or a constant. Each entry of `grid` is an extent and the extent of one tile. `schedule` is `serial`, `even` or `dynamic`.
     A `joined` launch does not depend on the launch before it and shares its phase: both run together, before what follows.
     A launch keeps to what its kernel declares: the attributes `heddle.contract` of the function and `heddle.takes` of each operand, see `codegen/kernel_contract.h`.

@@ -364,7 +364,7 @@ void *Plan::address(const Operand &operand) const {
   };
   switch (operand.source) {
   case Source::dims:
-    return const_cast<int64_t *>(dims.data());
+    return const_cast<int64_t *>(dims.data() + operand.index);
   case Source::input:
   case Source::sequences:
     return input(0);

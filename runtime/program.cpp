@@ -160,7 +160,7 @@ int64_t scaleBytes(CacheElement element) { return element == CacheElement::int8 
 bool holds(const Program &program, const Operand &operand) {
   switch (operand.source) {
   case Source::dims:
-    return true;
+    return operand.index == 0 || operand.index < program.dims.size();
   case Source::input:
     return isInput(program, operand.index, Input::Kind::tensor);
   case Source::sequences:

@@ -45,7 +45,7 @@ int64_t evaluate(const Size &size, const int64_t *dims);
 
 /// Where an operand of a kernel lives.
 enum class Source : uint8_t {
-  dims,        ///< the table of dimensions, int64
+  dims,        ///< the table of dimensions, int64, from entry `index` on
   input,       ///< argument `index` of the function (tensors)
   sequences,   ///< `Sequence` records of argument `index`
   rows,        ///< `Row` records of its token rows

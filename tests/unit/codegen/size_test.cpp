@@ -34,6 +34,14 @@ TEST(Size, KernelsNameDimensionsByTheirNumber) {
   EXPECT_EQ(numberedText({}), "0");
   for (const char *text : {"2*d2", "2*d", "tokens@1", "d-1", "d0 d1"})
     EXPECT_FALSE(parseNumbered(text, 2)) << text;
+
+  Size later = moveDims(size, 0, 3);
+  EXPECT_EQ(lowestDim(later), 3u);
+  EXPECT_EQ(lowestDim(constantSize(7)), std::nullopt);
+  EXPECT_EQ(numberedText(later, 3), numberedText(size));
+  EXPECT_EQ(parseNumbered(numberedText(size), 5, 3), later);
+  EXPECT_FALSE(parseNumbered(numberedText(size), 4, 3)) << "d1 would be entry 4";
+  EXPECT_FALSE(parseNumbered("d0", 3, 3));
 }
 
 TEST(Size, WhatDoesNotFitIsTheLargest) {
