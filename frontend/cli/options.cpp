@@ -188,10 +188,24 @@ CLI::Option *Parser::addJson(std::string &file) {
       ->type_name("FILE");
 }
 
+/// Whether two files are named as those of one model, `NAME-00001-of-00003.gguf`.
+static bool isOfOneModel(const std::filesystem::path &a, const std::filesystem::path &b) {
+  constexpr std::string_view number = "-00001", ending = "-of-00003.gguf";
+  const std::string one = a.filename().string(), other = b.filename().string();
+  const size_t size = one.size(), tail = size - ending.size();
+  if (size <= number.size() + ending.size() || other.size() != size || !one.ends_with(".gguf") ||
+      one.compare(tail, 4, "-of-") != 0 || one.substr(tail) != other.substr(tail) ||
+      one.substr(0, tail - number.size()) != other.substr(0, tail - number.size()))
+    return false;
+  std::error_code ignored;
+  return std::filesystem::equivalent(std::filesystem::absolute(a, ignored).parent_path(),
+                                     std::filesystem::absolute(b, ignored).parent_path(), ignored);
+}
+
 /// Whether writing to `path` changes what `read`, a file or folder, holds.
 static bool isPartOf(const std::filesystem::path &path, const std::filesystem::path &read) {
   std::error_code ignored;
-  return std::filesystem::equivalent(path, read, ignored) ||
+  return std::filesystem::equivalent(path, read, ignored) || isOfOneModel(path, read) ||
          (std::filesystem::exists(path, ignored) && std::filesystem::is_directory(read, ignored) &&
           std::filesystem::equivalent(std::filesystem::absolute(path, ignored).parent_path(), read,
                                       ignored));
