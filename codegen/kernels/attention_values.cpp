@@ -16,8 +16,9 @@ namespace heddle::codegen {
 
 static constexpr int64_t block = runtime::keyBlock;
 
-/// Bytes of values in a chunk: they stay in the first-level cache, beside their weights.
-static constexpr int64_t chunkBytes = 12 * 1024;
+/// Bytes of values in a chunk. In decode they stay in the first-level cache, beside their weights;
+/// in prefill, where they come from the second, larger ones cost less.
+static int64_t chunkBytes(Phase phase) { return (phase == Phase::decode ? 12 : 48) * 1024; }
 
 int64_t AttentionEmitter::panels() const {
   int64_t all = llvm::divideCeil(valueWidth, lanes);
@@ -25,13 +26,15 @@ int64_t AttentionEmitter::panels() const {
     return all;
   return all % 2 == 0 ? 2 : 1; // lines come from memory in pairs
 }
-int64_t AttentionEmitter::valueRows() const { return rowsAtOnce(context.target.avx512 ? 4 : 2); }
+int64_t AttentionEmitter::valueRows() const {
+  return rowsAtOnce(!context.target.avx512 ? 2 : panels() > 2 ? 4 : 8);
+}
 int64_t AttentionEmitter::valuePanels() const {
   int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 6 : 2) / heads);
   return llvm::divideCeil(panels(), llvm::divideCeil(panels(), most));
 }
 int64_t AttentionEmitter::chunkKeys() const {
-  int64_t fit = chunkBytes / (valueWidth * runtime::entryBytes(valueElement));
+  int64_t fit = chunkBytes(context.phase) / (valueWidth * runtime::entryBytes(valueElement));
   return std::max(block, fit / block * block);
 }
 
@@ -46,8 +49,11 @@ void AttentionEmitter::emitValues(Value count) {
         emitValueTile(row, rows, {first, std::min(valuePanels(), panels() - first)}, chunk);
     });
   });
-  forSums(count, [&](ArrayRef<Value> at, Value row, int64_t column) {
-    storeValues(e.loadVector(sums, at), row, column);
+  // Where there are no keys there was no last chunk.
+  e.when(arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq, firstKey, lastKey), [&] {
+    forSums(count, [&](ArrayRef<Value>, Value row, int64_t column) {
+      storeValues(e.splat(0), row, column);
+    });
   });
 }
 
@@ -158,9 +164,16 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
   tile = multiply(steps.begin, steps.bodyBegin, tile, true);
   tile = multiply(steps.bodyBegin, steps.bodyEnd, tile, false);
   tile = multiply(steps.bodyEnd, steps.end, tile, true);
-  forTile([&](int64_t i, Value own, int64_t column) {
-    e.storeVector(tile[i], sums, {scratchRow(own), e.index(column)});
-  });
+  e.when(
+      e.less(chunk.high, lastKey),
+      [&] {
+        forTile([&](int64_t i, Value own, int64_t column) {
+          e.storeVector(tile[i], sums, {scratchRow(own), e.index(column)});
+        });
+      },
+      [&] {
+        forTile([&](int64_t i, Value own, int64_t column) { storeValues(tile[i], own, column); });
+      });
 }
 
 /// Entries of the result from column `first` of the kernel on.
