@@ -212,6 +212,11 @@ static LogicalResult checkBlocks(ir::ParamOp param, ArrayRef<ir::WeightOp> weigh
   return success();
 }
 
+static bool isReadAtLoad(ir::WeightOp weight) {
+  auto function = weight->getParentOfType<func::FuncOp>();
+  return function && function.getName() == ir::loadName;
+}
+
 LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
                                const llvm::StringMap<ElementType> &single) {
   MLIRContext *context = module.getContext();
@@ -222,9 +227,11 @@ LogicalResult setWeightElement(ModuleOp module, WeightType weightType,
   module.walk([&](ir::WeightOp op) { uses[op.getParamAttr().getAttr()].push_back(op); });
   SmallVector<llvm::StringRef> made = ir::madeParams(module);
   for (auto param : module.getOps<ir::ParamOp>()) {
-    if (llvm::is_contained(made, param.getSymName()))
-      continue; // of the type that it is computed in
     auto &weights = uses[param.getSymNameAttr()];
+    // What is computed when the model is loaded has the type that it is computed in, from weights
+    // of the types they have.
+    if (llvm::is_contained(made, param.getSymName()) || llvm::any_of(weights, isReadAtLoad))
+      continue;
     bool bulk = !weights.empty() && llvm::all_of(weights, [](ir::WeightOp weight) {
       return llvm::all_of(weight->getUses(), readsInBulk) &&
              llvm::none_of(weight->getUsers(), isProductThatChooses);

@@ -181,6 +181,30 @@ TEST(Load, OneStoreServesModelsThatKeepDifferentThings) {
   EXPECT_TRUE(first && second && third);
 }
 
+TEST(Load, KeepsItsTypesWhereTextIsGivenOthers) {
+  const char *graph = R"(
+    heddle.param @n : tensor<48xbf16>
+    heddle.param @w : tensor<48x48xf32>
+    func.func @forward(%x: tensor<?x48xf32>) -> tensor<?x48xf32> {
+      %n = heddle.weight @n : tensor<48xbf16>
+      %wide = heddle.cast %n to f32 : (tensor<48xbf16>) -> tensor<48xf32>
+      %one = heddle.constant dense<1.0> : tensor<f32>
+      %scale = heddle.binary add %wide, %one {heddle.id = "scale"} : (tensor<48xf32>, tensor<f32>) -> tensor<48xf32>
+      %h = heddle.norm rms %x weight(%scale) {epsilon = 1.0e-05 : f64} : (tensor<?x48xf32>, tensor<48xf32>) -> tensor<?x48xf32>
+      %w = heddle.weight @w : tensor<48x48xf32>
+      %low = heddle.cast %w to bf16 {heddle.id = "low"} : (tensor<48x48xf32>) -> tensor<48x48xbf16>
+      %y = heddle.matmul %h, %low {transpose_rhs} : (tensor<?x48xf32>, tensor<48x48xbf16>) -> tensor<?x48xf32>
+      return %y : tensor<?x48xf32>
+    })";
+  auto text = show(ModelSource::fromText(graph, "m.mlir"), Level::fused);
+  ASSERT_TRUE(text) << text.error().message;
+  for (const char *dtype : {"f32", "bf16", "q8_0"}) {
+    auto model = compile(ModelSource::fromText(*text, "m.mlir"), {.dtype = WeightType::find(dtype)},
+                         randomWeights(5));
+    EXPECT_TRUE(model) << dtype << ": " << model.error().message;
+  }
+}
+
 /// The error of a text in which `from` is replaced.
 std::string errorOf(Level level, const std::string &from, const std::string &to) {
   std::string text = *show(constantsEverywhere(), level);
