@@ -46,7 +46,8 @@ def main():
     log = folder / "log"
     # The target itself limits an input's seconds and bytes; libFuzzer's are for what never ends.
     command = [program, f"-max_total_time={round(options.minutes * 60)}", f"-max_len={LARGEST}",
-               "-timeout=60", "-rss_limit_mb=2048", "-malloc_limit_mb=256", "-print_funcs=0",
+               "-timeout=60", "-report_slow_units=60", "-rss_limit_mb=2048",
+               "-malloc_limit_mb=256", "-print_funcs=0",
                "-print_final_stats=1", f"-artifact_prefix={found}/", *more, corpus, found, seeds]
     environment = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=16",
                    "UBSAN_OPTIONS": "print_stacktrace=1"}
