@@ -1,5 +1,6 @@
 #include "runtime/cache.h"
 
+#include "runtime/limits.h"
 #include "runtime/text.h"
 
 #include <algorithm>
@@ -81,8 +82,12 @@ Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t 
   cache.valueLayerBytes = layerBytes(cache.layout.valueBytesPerSlot());
   int64_t bytes =
       saturatingMul(saturatingAdd(cache.keyLayerBytes, cache.valueLayerBytes), shape.layers);
+  // Decode reads all of it for every token, which small pages slow down. Where the whole cache is
+  // little of the memory there is, huge ones may take all of it at the first position already.
+  Region::Pages pages =
+      bytes <= availableMemory() / 16 ? Region::Pages::huge : Region::Pages::small;
   Result<Region> region =
-      Region::allocate(bytes, Region::Pages::small,
+      Region::allocate(bytes, pages,
                        fmt::format("a KV cache for {} of {}", counted(slots, "sequence"),
                                    counted(context, "position")));
   if (!region)
