@@ -31,6 +31,9 @@ inline constexpr llvm::StringLiteral fromAttrName = "heddle.from";
 inline constexpr llvm::StringLiteral nameAttrName = "heddle.name";
 /// Name of the module attribute with the longest sequence the model is made for, in positions.
 inline constexpr llvm::StringLiteral contextAttrName = "heddle.context";
+/// Name of the attribute of a program that says of each argument of the model, in a dictionary, its
+/// `name` and how many `words` its ids are of, where it has such.
+inline constexpr llvm::StringLiteral argumentsAttrName = "heddle.arguments";
 /// Name of the function that is the model.
 inline constexpr llvm::StringLiteral forwardName = "forward";
 /// Name of the function (at level loops the program) that is run once when the model is loaded.

@@ -235,8 +235,14 @@ Status Driver::lower(Level level, Phase phase) {
     if (stage.from == Level::fused)
       codegen::setTarget(*main, chosen.target,
                          phase == Phase::decode ? codegen::Phase::decode : codegen::Phase::prefill);
+    Signature signature;
+    if (stage.to == Level::loops)
+      if (Status status = readSignature(*main, signature); !status)
+        return status;
     if (Status status = run(stage); !status)
       return status;
+    if (stage.to == Level::loops)
+      keepSignature(*main, signature);
     if (stage.to == Level::fused)
       passes::keepEffective(forward);
     current = stage.to;

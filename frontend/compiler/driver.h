@@ -99,6 +99,8 @@ struct Signature {
   std::string whyNotSessions; ///< empty where sessions can drive it
 };
 Status readSignature(mlir::ModuleOp module, Signature &signature);
+/// Writes down, at level loops, what a signature read before says and the programs do not.
+void keepSignature(mlir::ModuleOp module, const Signature &signature);
 
 /// Tells `weights` what made-up values are to be like: those of a product sum over its depth.
 void noteSpreads(mlir::ModuleOp module, runtime::WeightStore &weights);

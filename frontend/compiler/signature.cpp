@@ -85,6 +85,43 @@ std::optional<size_t> rowsOfLogits(ir::ProgramOp program) {
   return counted ? std::optional<size_t>(dim->input) : std::nullopt;
 }
 
+std::string textOf(Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream(text) << attribute;
+  return text;
+}
+
+/// What `keepSignature` wrote on `program`, which somebody may have edited.
+Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs) {
+  Attribute kept = program->getAttr(ir::argumentsAttrName);
+  if (!kept)
+    return {};
+  auto wrong = [&](const std::string &fault) {
+    return dataError(placeOf(program.getLoc()) + ir::argumentsAttrName.str() + " " + fault);
+  };
+  auto arguments = dyn_cast<ArrayAttr>(kept);
+  if (!arguments || arguments.size() != inputs.size())
+    return wrong("needs a dictionary for each of " + std::to_string(inputs.size()) + " arguments");
+  for (auto [argument, input] : llvm::zip(arguments, inputs)) {
+    auto said = dyn_cast<DictionaryAttr>(argument);
+    if (!said)
+      return wrong("has " + textOf(argument) + ", not a dictionary");
+    for (NamedAttribute each : said) {
+      auto name = dyn_cast<StringAttr>(each.getValue());
+      auto words = dyn_cast<IntegerAttr>(each.getValue());
+      if (each.getName() == "name" && name)
+        input.name = name.str();
+      else if (each.getName() == "words" && words && words.getType().isInteger(64) &&
+               words.getInt() > 0)
+        input.vocabulary = words.getInt();
+      else
+        return wrong("needs 'name', a string, and 'words', a positive i64, not " +
+                     textOf(argument));
+    }
+  }
+  return {};
+}
+
 } // namespace
 
 Status readSignature(ModuleOp module, Signature &signature) {
@@ -116,8 +153,11 @@ Status readSignature(ModuleOp module, Signature &signature) {
   signature.longest = reader.longest;
 
   std::optional<size_t> rows = reader.cachedRows ? reader.cachedRows : reader.selectedRows;
-  if (!forward)
+  if (!forward) {
     rows = rowsOfLogits(program);
+    if (Status status = readArguments(program, signature.inputs); !status)
+      return status;
+  }
   for (size_t i = 0; !rows && i < type.getNumInputs(); ++i)
     if (signature.inputs[i].kind == ModelInput::Kind::sequences)
       rows = i;
@@ -126,7 +166,7 @@ Status readSignature(ModuleOp module, Signature &signature) {
   signature.hasCache = llvm::any_of(type.getInputs(), llvm::IsaPred<ir::CacheType>);
   if (signature.whyNotSessions.empty())
     signature.words = cast<RankedTensorType>(type.getResult(0)).getDimSize(1);
-  // At level loops no table is left to tell: there, ids are words of the logits.
+  // Text of level loops that does not say so: ids are words of the logits.
   for (ModelInput &input : signature.inputs)
     if (input.kind == ModelInput::Kind::ids && input.vocabulary == 0)
       input.vocabulary = signature.words;
@@ -135,6 +175,24 @@ Status readSignature(ModuleOp module, Signature &signature) {
   if (auto name = module.getSymName())
     signature.name = name->str();
   return {};
+}
+
+void keepSignature(ModuleOp module, const Signature &signature) {
+  Builder builder(module.getContext());
+  SmallVector<Attribute> arguments;
+  for (const ModelInput &input : signature.inputs) {
+    NamedAttrList said;
+    if (!input.name.empty())
+      said.set("name", builder.getStringAttr(input.name));
+    if (input.vocabulary > 0)
+      said.set("words", builder.getI64IntegerAttr(input.vocabulary));
+    arguments.push_back(said.getDictionary(module.getContext()));
+  }
+  for (auto program : module.getOps<ir::ProgramOp>())
+    if (!program.isLoad())
+      program->setAttr(ir::argumentsAttrName, builder.getArrayAttr(arguments));
+  if (signature.longest && (!signature.context || signature.longest < signature.context))
+    module->setAttr(ir::contextAttrName, builder.getI64IntegerAttr(signature.longest));
 }
 
 } // namespace heddle::detail

@@ -32,5 +32,6 @@ keys = [-(-min(begin + 2048, tokens) // 16) * 16 for begin in range(0, tokens, 2
 scores = 2 * 4 * 4 * sum(rows * columns for rows, columns in zip(pieces, keys))
 assert saved["attention_bytes"] >= scores, (saved, scores)
 assert saved["phases"] > 0 and saved["bytes_moved"] >= 2 * scores, saved
-assert result["costs"]["prefill"]["attention_bytes"] < scores, result["costs"]
+# What is left is a worker's share: so many bytes, and so many for each key.
+assert result["costs"]["prefill"]["attention_bytes"] < 2 * len(keys) * (65536 + 128 * max(keys)), result["costs"]
 assert result["costs"]["decode"]["phases"] > 0, result["costs"]
