@@ -141,8 +141,9 @@ Status describeGguf(Inspection &result, std::shared_ptr<const runtime::MappedFil
   const auto gguf = all ? Result<Gguf>(all->gguf) : parseGguf(file->bytes(), result.path);
   if (!gguf)
     return gguf.error();
+  // The first of several files alone says what model it is.
   const auto architecture = gguf->text("general.architecture");
-  if (!architecture || !*architecture)
+  if (!architecture || (!*architecture && !gguf->find("split.count")))
     return !architecture ? architecture.error()
                          : dataError(result.path + ": has no key 'general.architecture': it "
                                                    "describes no model");

@@ -80,6 +80,18 @@ TEST(GgufFiles, SeveralAreTheModelThatOneIs) {
   EXPECT_EQ(inspected->tensors.size(), inspectedWhole->tensors.size());
 }
 
+TEST(GgufFiles, ALaterFileOfSeveralIsInspected) {
+  const auto parts = splitGguf(test::StoredModel(mixedTypes, false).stored.bytes(), 3);
+  const test::TemporaryFolder folder;
+  writeParts(folder, parts);
+  const auto inspected = inspectFiles(folder.path(partName(2, 3)));
+  ASSERT_TRUE(inspected) << inspected.error().message;
+  EXPECT_FALSE(inspected->runs);
+  EXPECT_FALSE(inspected->tensors.empty());
+  ASSERT_EQ(inspected->remarks.size(), 1u);
+  EXPECT_THAT(inspected->remarks.front(), HasSubstr("that of the first of 3 files: open that"));
+}
+
 TEST(GgufFiles, EachProblemOfSeveralIsNamed) {
   const std::string whole = test::StoredModel(mixedTypes, false).stored.bytes();
   const auto parts = splitGguf(whole, 3);
