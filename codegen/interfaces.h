@@ -10,7 +10,7 @@ namespace heddle::codegen {
 enum class Phase { prefill, decode };
 
 inline llvm::StringRef phaseName(Phase phase) {
-  return phase == Phase::prefill ? "prefill" : "decode";
+  return phase == Phase::prefill ? ir::prefillName : ir::decodeName;
 }
 
 /// The phase that text names, if it names one.

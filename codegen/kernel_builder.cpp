@@ -33,14 +33,19 @@ Size elementCount(ArrayRef<Size> sizes) {
   return count;
 }
 
-/// An empty kernel behind the others: its first arguments are what all kernels have.
-static func::FuncOp declareKernel(ModuleOp kernels, Location loc, const Twine &name) {
+/// An empty kernel behind the others: its first arguments are what all kernels have. `number` tells
+/// it from others called `name`; those that other symbols of the module have taken are left out.
+static func::FuncOp declareKernel(ModuleOp kernels, Location loc, StringRef name,
+                                  unsigned &number) {
+  std::string symbol;
+  do
+    symbol = (name + "_" + Twine(number++)).str();
+  while (kernels.lookupSymbol(symbol));
   OpBuilder builder = OpBuilder::atBlockEnd(kernels.getBody());
   Type index = builder.getIndexType();
   auto flatOf = [&](Type element) { return MemRefType::get({ShapedType::kDynamic}, element); };
   Type inputs[] = {flatOf(builder.getI64Type()), index, index, flatOf(builder.getI8Type())};
-  auto function =
-      func::FuncOp::create(builder, loc, name.str(), builder.getFunctionType(inputs, {}));
+  auto function = func::FuncOp::create(builder, loc, symbol, builder.getFunctionType(inputs, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
   func::ReturnOp::create(builder, loc);
   return function;
@@ -48,8 +53,7 @@ static func::FuncOp declareKernel(ModuleOp kernels, Location loc, const Twine &n
 
 KernelBuilder::KernelBuilder(Lowering &lowering, Operation *op, StringRef name)
     : context(lowering.context), builder(op->getContext()),
-      function(declareKernel(lowering.kernels, op->getLoc(),
-                             name + "_" + Twine(lowering.names[name]++))),
+      function(declareKernel(lowering.kernels, op->getLoc(), name, lowering.names[name])),
       emit(builder, op->getLoc(), function.front()), lowering(lowering), op(op) {
   Block &entry = function.front();
   dims = entry.getArgument(0);

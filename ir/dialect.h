@@ -38,6 +38,9 @@ inline constexpr llvm::StringLiteral argumentsAttrName = "heddle.arguments";
 inline constexpr llvm::StringLiteral forwardName = "forward";
 /// Name of the function (at level loops the program) that is run once when the model is loaded.
 inline constexpr llvm::StringLiteral loadName = "load";
+/// Names of the programs that the model becomes at level loops, one of them in a module.
+inline constexpr llvm::StringLiteral prefillName = "prefill";
+inline constexpr llvm::StringLiteral decodeName = "decode";
 /// Name of the attribute of a result of that function with the parameter that it is the value of.
 inline constexpr llvm::StringLiteral madeParamAttrName = "heddle.param";
 

@@ -6,6 +6,10 @@ using namespace mlir;
 
 namespace heddle::ir {
 
+bool isReserved(StringRef name) {
+  return llvm::is_contained({forwardName, loadName, prefillName, decodeName}, name);
+}
+
 func::FuncOp loadFunction(ModuleOp module) { return module.lookupSymbol<func::FuncOp>(loadName); }
 
 static FlatSymbolRefAttr madeBy(func::FuncOp load, unsigned result) {

@@ -9,6 +9,10 @@
 
 namespace heddle::ir {
 
+/// Whether a parameter may not be called `name`, because a function of the model is, or a program
+/// that it is compiled to.
+bool isReserved(llvm::StringRef name);
+
 /// The function @load of a module; null where there is none.
 mlir::func::FuncOp loadFunction(mlir::ModuleOp module);
 

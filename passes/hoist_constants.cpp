@@ -155,6 +155,14 @@ private:
     return sorted;
   }
 
+  /// What to call the parameter that has the value of `op`, but for a number.
+  static std::string nameOf(Operation *op) {
+    std::string id = idOf(op);
+    if (id.empty())
+      id = op->getName().stripDialect().str();
+    return ir::isReserved(id) ? id + ".value" : id;
+  }
+
   void hoist(func::FuncOp forward) {
     OpBuilder builder(forward);
     SmallVector<Type> types;
@@ -175,7 +183,8 @@ private:
       results.push_back(mapping.lookup(root));
       llvm::erase_if(parts, isLeaf);
       Location place = fusedLocation(parts);
-      auto param = ir::ParamOp::create(builder, place, idOf(root.getDefiningOp()), root.getType());
+      auto param =
+          ir::ParamOp::create(builder, place, nameOf(root.getDefiningOp()), root.getType());
       load.setResultAttr(i, ir::madeParamAttrName, FlatSymbolRefAttr::get(symbols.insert(param)));
       OpBuilder here(root.getDefiningOp());
       auto weight = ir::WeightOp::create(here, place, cast<RankedTensorType>(root.getType()),

@@ -160,6 +160,10 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
                        "' stands beside the model, @forward, which calls nothing");
   if (driver->current < Level::loops && failed(ir::checkLoad(*driver->main)))
     return dataError(errors.text());
+  for (auto param : driver->main->getOps<ir::ParamOp>())
+    if (ir::isReserved(param.getSymName()))
+      return dataError(placeOf(param.getLoc()) + "parameter '" + param.getSymName().str() +
+                       "' has a name that functions and programs of models have; it needs another");
   driver->readPlanned = driver->current == Level::planned;
   if (Status applies = checkApplies(driver->current, source, options); !applies)
     return applies.error();
