@@ -20,9 +20,9 @@ using Interesting = std::function<Result<bool>(const std::string &text)>;
 
 /// Makes `source`, a text of level graph, fused or planned, smaller as long as `interesting` says
 /// so: results and arguments are dropped, operations replaced by new arguments or by an operand of
-/// their type, constants made uniform, names dropped. All that is tested verifies. The answer is
-/// such that no single one of these steps makes it smaller. Errors: those of the source; one that
-/// is not interesting itself (data).
+/// their type, what @load makes becomes given, constants made uniform, names dropped. All that is
+/// tested verifies. The answer is such that no single one of these steps makes it smaller. Errors:
+/// those of the source; one that is not interesting itself (data).
 Result<Reduced> reduce(const ModelSource &source, const Interesting &interesting);
 
 } // namespace heddle

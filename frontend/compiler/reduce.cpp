@@ -4,7 +4,7 @@
 #include "frontend/reduce.h"
 
 #include "frontend/compiler/driver.h"
-#include "ir/ops.h"
+#include "ir/load.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -43,12 +43,36 @@ std::string textOf(ModuleOp module) {
 
 //===-- Changes -------------------------------------------------------------------------------===//
 
+void eraseUnused(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+}
+
+/// Makes the parameter that @load has as its result `index` one that is given.
+bool dropMade(ModuleOp module, size_t index) {
+  func::FuncOp load = ir::loadFunction(module);
+  if (!load || load.isExternal() || index >= load.getNumResults())
+    return false;
+  load.getBody().front().getTerminator()->eraseOperand(unsigned(index));
+  return succeeded(load.eraseResult(unsigned(index)));
+}
+
 /// Takes away what nothing reads any more.
 void removeUnused(ModuleOp module) {
-  std::vector<Operation *> operations = operationsOf(module);
-  for (Operation *op : llvm::reverse(operations))
-    if (op->use_empty())
-      op->erase();
+  eraseUnused(bodyOf(module));
+  if (func::FuncOp load = ir::loadFunction(module); load && !load.isExternal()) {
+    llvm::StringSet<> read;
+    forwardOf(module).walk([&](ir::WeightOp weight) { read.insert(weight.getParam()); });
+    for (unsigned i = load.getNumResults(); i-- > 0;) {
+      auto made = load.getResultAttrOfType<FlatSymbolRefAttr>(i, ir::madeParamAttrName);
+      if (made && !read.contains(made.getValue()))
+        dropMade(module, i);
+    }
+    eraseUnused(load.getBody().front());
+    if (load.getNumResults() == 0)
+      load.erase();
+  }
   for (auto param : llvm::make_early_inc_range(module.getOps<ir::ParamOp>()))
     if (SymbolTable::symbolKnownUseEmpty(param, module))
       param.erase();
@@ -181,6 +205,10 @@ private:
   bool round() {
     bool helped = attempt([](ModuleOp) { return true; }); // for what nothing reads
     helped |= each(&dropResult, [&] { return size_t(forwardOf(*best).getNumResults()); });
+    helped |= each(&dropMade, [&] {
+      func::FuncOp load = ir::loadFunction(*best);
+      return load ? size_t(load.getNumResults()) : 0;
+    });
     for (size_t length = operationsOf(*best).size(); length > 0; length /= 2)
       for (bool keep : {false, true})
         helped |= takeAway(length, keep);

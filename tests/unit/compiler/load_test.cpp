@@ -2,6 +2,7 @@
 // bits, at every level of text, and counted.
 #include "frontend/heddle.h"
 #include "frontend/oracle.h"
+#include "frontend/reduce.h"
 
 #include "tests/unit/frontend/files.h"
 
@@ -13,6 +14,7 @@
 namespace heddle {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::Not;
@@ -56,8 +58,10 @@ Graph constantsEverywhere() {
 }
 
 /// Logits of a prefill of 9 tokens, all rows, and of two steps.
-std::vector<float> logitsOf(const ModelSource &source, const CompileOptions &options = {}) {
-  auto model = compile(source, options, randomWeights(5));
+std::vector<float>
+logitsOf(const ModelSource &source, const CompileOptions &options = {},
+         const std::shared_ptr<runtime::WeightStore> &weights = randomWeights(5)) {
+  auto model = compile(source, options, weights);
   if (!model) {
     ADD_FAILURE() << model.error().message;
     return {};
@@ -173,12 +177,67 @@ TEST(Load, IsKeptWithTheCode) {
   EXPECT_THAT(logitsOf(g, options), ElementsAreArray(expected));
 }
 
+/// A model with a norm whose weight is `norm` times a number, under a name.
+Graph scaledBy(float number, const char *name) {
+  Graph g("scaled", {.context = places});
+  auto [ids, rows] = g.tokens();
+  Value table = g.weight("map_0", {words, width}), x = embed(table, ids);
+  Value h = rmsNorm(x, (g.weight("norm", {width}) * number).named(name));
+  Cache cache = g.cache({.layers = 1, .heads = 1, .keyWidth = width});
+  h = attention({.query = h, .key = h, .value = h, .heads = 1, .rows = rows, .cache = cache});
+  g.output(linear(selectRows(h, rows), table).named("logits"));
+  return g;
+}
+
 TEST(Load, OneStoreServesModelsThatKeepDifferentThings) {
-  Graph g = constantsEverywhere();
+  Graph once = scaledBy(2, "scale"), thrice = scaledBy(3, "scale");
+  std::vector<float> expectedOnce = logitsOf(once), expectedThrice = logitsOf(thrice);
+  EXPECT_NE(expectedOnce, expectedThrice);
   auto weights = randomWeights(5);
-  auto first = compile(g, {}, weights), second = compile(g, {.fuse = "none"}, weights),
-       third = compile(g, {.fuse = "all,-epilogue"}, weights);
-  EXPECT_TRUE(first && second && third);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(logitsOf(once, {}, weights), expectedOnce) << round;
+    EXPECT_EQ(logitsOf(thrice, {}, weights), expectedThrice) << round;
+    EXPECT_EQ(logitsOf(once, {.fuse = "none"}, weights), expectedOnce) << round;
+  }
+}
+
+TEST(Load, NamesMayBeThoseOfKernelsProgramsAndNothing) {
+  for (const char *name : {"norm", "norm_0", "map", "load", "forward", "prefill", "decode", ""}) {
+    Graph g = scaledBy(2, name);
+    std::vector<float> expected = logitsOf(g, {.fuse = "none"});
+    EXPECT_EQ(logitsOf(g), expected) << name;
+    auto fused = show(g, Level::fused), loops = show(g, Level::loops);
+    ASSERT_TRUE(fused && loops) << name;
+    EXPECT_THAT(*fused, HasSubstr("func.func @load()")) << name;
+    for (const std::string *text : {&*fused, &*loops})
+      EXPECT_EQ(logitsOf(ModelSource::fromText(*text, "m.mlir")), expected) << name;
+  }
+}
+
+TEST(Load, ParametersMayNotHaveTheNamesOfFunctionsAndPrograms) {
+  for (const char *name : {"load", "prefill", "decode"}) {
+    Graph g("named");
+    auto [ids, rows] = g.tokens();
+    g.output(linear(embed(g.weight(name, {words, width}), ids), g.weight("w", {words, width})));
+    auto model = compile(g, {}, randomWeights());
+    ASSERT_FALSE(model) << name;
+    EXPECT_EQ(model.error().kind, ErrorKind::data);
+    EXPECT_THAT(model.error().message,
+                AllOf(HasSubstr("load_test.cpp:"),
+                      HasSubstr("parameter '" + std::string(name) + "' has a name that")));
+  }
+}
+
+TEST(Load, IsReducedWithTheModel) {
+  auto text = show(scaledBy(2, "scale"), Level::fused);
+  ASSERT_TRUE(text);
+  ASSERT_THAT(*text, HasSubstr("func.func @load()"));
+  auto reduced = reduce(ModelSource::fromText(*text, "m.mlir"), [](const std::string &candidate) {
+    return Result<bool>(candidate.find("heddle.norm") != candidate.npos);
+  });
+  ASSERT_TRUE(reduced) << reduced.error().message;
+  EXPECT_THAT(reduced->text, AllOf(HasSubstr("heddle.norm"), Not(HasSubstr("@load")),
+                                   Not(HasSubstr("heddle.param"))));
 }
 
 TEST(Load, KeepsItsTypesWhereTextIsGivenOthers) {
