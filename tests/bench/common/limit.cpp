@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 namespace heddle::bench {
 
@@ -16,6 +17,8 @@ double seconds(const std::function<void()> &work) {
 }
 
 double median(std::vector<double> values) {
+  if (values.empty())
+    return std::numeric_limits<double>::quiet_NaN();
   auto middle = values.begin() + values.size() / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;

@@ -13,6 +13,7 @@
 namespace heddle::bench {
 
 double seconds(const std::function<void()> &work);
+/// NaN of no values: those of a benchmark that could not run.
 double median(std::vector<double> values);
 
 /// What limits a benchmark: reading so many bytes from memory, or so many operations.
