@@ -56,6 +56,8 @@ public:
     return putText(isNew ? stops.push(text) : text) && !stops.found();
   }
 
+  bool hasPrinted() const { return !first; }
+
   /// Ends the text; with a line where a person or a list of ids needs one.
   Status end() {
     if (status)
@@ -232,6 +234,8 @@ static int generate(Session &session, const RunOptions &options, std::span<const
                                               [&](int32_t id) { return printer.add(id, true); })
                            : Result<Generated>(Generated{});
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!generated && !printer.hasPrinted())
+    return fail(generated.error());
   Status ended = printer.end();
   if (!ended)
     return fail(ended.error());
