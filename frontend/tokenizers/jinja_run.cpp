@@ -353,8 +353,9 @@ private:
   Value function(const Expression &expression, const std::string &name, const Arguments &given) {
     const Value first = given.get(0, "");
     if (name == "raise_exception")
-      fail(expression.offset, "refuses the conversation: " +
-                                  (first.is_string() ? first.get<std::string>() : std::string()));
+      fail(expression.offset,
+           "refuses the conversation: " +
+               (first.is_string() ? printable(first.get<std::string>()) : std::string()));
     else if (name == "namespace" || name == "dict")
       return Value(given.named);
     else if (name == "strftime_now" && first.is_string())

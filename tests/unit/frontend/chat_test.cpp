@@ -97,6 +97,8 @@ TEST(Chat, NamesWhatItDoesNotKnow) {
   EXPECT_THAT(wrong("{{ nothing.at.all }}"), HasSubstr("something undefined"));
   EXPECT_THAT(wrong("{{ raise_exception('no system') }}"),
               HasSubstr("refuses the conversation: no system"));
+  EXPECT_THAT(wrong("{{ raise_exception('two\\nlines') }}"),
+              HasSubstr("refuses the conversation: two\\x0alines"));
   EXPECT_THAT(wrong("{% if x %}"), HasSubstr("expected 'endif', found the end of the template"));
   EXPECT_THAT(wrong("{% endfor %}"), HasSubstr("'endfor' ends nothing"));
   EXPECT_THAT(wrong("{{ 1"), HasSubstr("a tag does not end: expected '}}'"));
