@@ -29,7 +29,7 @@ Result<std::string> textOf(const Value &value) {
   if (value.is_boolean())
     return std::string(value.get<bool>() ? "True" : "False");
   if (value.is_number())
-    return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+    return value.dump();
   return dataError(fmt::format("{} is put out as text, which is not known here (tojson is)",
                                value.is_array() ? "a list" : "a dictionary"));
 }
@@ -50,7 +50,7 @@ std::string jsonOf(const Value &value, int indent, int depth) {
     first = false;
     newLine(depth + 1);
     if (value.is_object())
-      text += Value(key).dump(-1, ' ', false, Value::error_handler_t::replace) + ": ";
+      text += jsonOf(Value(key), indent, depth) + ": ";
     text += jsonOf(member, indent, depth + 1);
   }
   newLine(depth);

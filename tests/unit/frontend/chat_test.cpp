@@ -76,6 +76,11 @@ TEST(Chat, KnowsWhatTheTemplatesOfModelsUse) {
   EXPECT_EQ(shows("{{ 'caf\u00e9'[::-1] }}{{ 'x' if false }}{{ (1, 2) | last }}"), "\u00e9fac2");
 }
 
+TEST(Chat, WritesTextThatIsNotUtf8AsJson) {
+  EXPECT_EQ(write("{{ {'a\xff': ['b\xff', 1]} | tojson }}", {}),
+            "{\"a\xef\xbf\xbd\": [\"b\xef\xbf\xbd\", 1]}");
+}
+
 TEST(Chat, TrimsAsTheTemplatesExpect) {
   const auto shows = [](std::string_view body) { return write(body, {}); };
   EXPECT_EQ(shows("a\n  {% if true %}\n  b\n  {% endif %}\nc\n"), "a\n  b\nc");
