@@ -140,7 +140,15 @@ static Json costJson(const ModelledCost &cost) {
                        {"attention_bytes", cost.attentionBytes}});
 }
 
-static Json costsJson(const std::optional<ModelledCosts> &costs) {
+static Json costJson(const StepCost &cost) {
+  return Json::object({{"phases", cost.phases},
+                       {"bytes_moved", cost.bytesMoved},
+                       {"attention_bytes", cost.attentionBytes}});
+}
+
+/// Of `ModelledCosts` or a `SiteSaving`: null where there is none, as in decode.
+template <class Costs>
+static Json costsJson(const std::optional<Costs> &costs) {
   if (!costs)
     return Json::null();
   return Json::object({{"prefill", costJson(costs->prefill)},
@@ -159,20 +167,7 @@ static Json savedJson(const FusionStory &fusion, const Story &story) {
   ModelledCosts saved{.prefill = less(fusion.without->prefill, story.costs->prefill)};
   if (story.costs->decode)
     saved.decode = less(*fusion.without->decode, *story.costs->decode);
-  return costsJson(saved);
-}
-
-static Json stepCostJson(const StepCost &cost) {
-  return Json::object({{"phases", cost.phases},
-                       {"bytes_moved", cost.bytesMoved},
-                       {"attention_bytes", cost.attentionBytes}});
-}
-
-static Json placeSavingJson(const std::optional<SiteSaving> &saving) {
-  if (!saving)
-    return Json::null();
-  return Json::object({{"prefill", stepCostJson(saving->prefill)},
-                       {"decode", saving->decode ? stepCostJson(*saving->decode) : Json::null()}});
+  return costsJson(std::optional(saved));
 }
 
 static Json fusionJson(const FusionStory &fusion, const Story &story) {
@@ -182,7 +177,7 @@ static Json fusionJson(const FusionStory &fusion, const Story &story) {
                                   {"ids", stringsJson(one.ids)},
                                   {"from", stringsJson(one.first.from)},
                                   {"places", stringsJson(one.first.places)},
-                                  {"saved", placeSavingJson(one.saving)}}));
+                                  {"saved", costsJson(one.saving)}}));
   for (const Sites &one : fusion.missed)
     misses.push_back(Json::object({{"operation", one.operation},
                                    {"ids", stringsJson(one.ids)},
