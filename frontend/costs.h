@@ -13,6 +13,8 @@ namespace heddle {
 /// What the steps of one operation cost.
 struct StepCost {
   int64_t phases = 0, bytesMoved = 0, attentionBytes = 0; ///< as in ModelledCost
+
+  bool operator==(const StepCost &) const = default;
 };
 
 struct ModelledCost {

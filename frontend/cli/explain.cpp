@@ -43,42 +43,46 @@ static std::string sitesText(const Sites &sites, const std::string &what) {
   return text;
 }
 
+/// Of what is saved, which may be less than nothing.
+static std::string savedBytes(int64_t count) {
+  return count < 0 ? "-" + formatBytes(-count) : formatBytes(count);
+}
+
+/// ", 262 kB of scores".
+static std::string scoresText(int64_t saved) {
+  return saved == 0 ? "" : fmt::format(", {} of scores", savedBytes(saved));
+}
+
 /// "2 phases, 1.05 MB moved, 262 kB of scores".
 static std::string costText(const StepCost &cost) {
-  auto bytes = [](int64_t count) {
-    return count < 0 ? "-" + formatBytes(-count) : formatBytes(count);
-  };
-  std::string text =
-      fmt::format("{}, {} moved", counted(cost.phases, "phase"), bytes(cost.bytesMoved));
-  if (cost.attentionBytes != 0)
-    text += fmt::format(", {} of scores", bytes(cost.attentionBytes));
-  return text;
+  return fmt::format("{}, {} moved", counted(cost.phases, "phase"), savedBytes(cost.bytesMoved)) +
+         scoresText(cost.attentionBytes);
+}
+
+static std::string siteSavingText(const SiteSaving &saving) {
+  std::string text = "prefill " + costText(saving.prefill);
+  return saving.decode ? text + "; decode " + costText(*saving.decode) : text;
+}
+
+static bool isNothing(const SiteSaving &saving) {
+  return saving.prefill == StepCost() && saving.decode.value_or(StepCost()) == StepCost();
 }
 
 /// What all of `sites` save.
 static std::string placeSavingText(const Sites &sites) {
-  if (!sites.saving)
-    return "";
-  std::string text = "prefill " + costText(sites.saving->prefill);
-  if (sites.saving->decode)
-    text += "; decode " + costText(*sites.saving->decode);
-  return "      " + dim("saves " + text) + "\n";
+  return sites.saving ? "      " + dim("saves " + siteSavingText(*sites.saving)) + "\n" : "";
 }
 
 static std::string savingText(const char *phase, const ModelledCost &with,
                               const ModelledCost &without) {
-  auto bytes = [](int64_t saved, int64_t of) {
-    return saved < 0 ? fmt::format("-{} of {}", formatBytes(-saved), formatBytes(of))
-                     : fmt::format("{} of {}", formatBytes(saved), formatBytes(of));
+  auto bytes = [](int64_t less, int64_t of) {
+    return savedBytes(of - less) + " of " + formatBytes(of);
   };
-  std::string text = fmt::format("    {:<8} {} of {}, {} moved, {} of activations", phase,
-                                 without.phases - with.phases, counted(without.phases, "phase"),
-                                 bytes(without.bytesMoved - with.bytesMoved, without.bytesMoved),
-                                 bytes(without.arenaBytes - with.arenaBytes, without.arenaBytes));
-  if (without.attentionBytes > with.attentionBytes)
-    text +=
-        fmt::format(", {} of scores", formatBytes(without.attentionBytes - with.attentionBytes));
-  return text + "\n";
+  return fmt::format("    {:<8} {} of {}, {} moved, {} of activations", phase,
+                     without.phases - with.phases, counted(without.phases, "phase"),
+                     bytes(with.bytesMoved, without.bytesMoved),
+                     bytes(with.arenaBytes, without.arenaBytes)) +
+         scoresText(without.attentionBytes - with.attentionBytes) + "\n";
 }
 
 static std::string fusionText(const FusionStory &fusion, const Story &story) {
@@ -99,6 +103,8 @@ static std::string fusionText(const FusionStory &fusion, const Story &story) {
     text += "  saves\n" + savingText("prefill", story.costs->prefill, fusion.without->prefill);
     if (story.costs->decode)
       text += savingText("decode", *story.costs->decode, *fusion.without->decode);
+    if (fusion.elsewhere && !isNothing(*fusion.elsewhere))
+      text += "    of that elsewhere: " + siteSavingText(*fusion.elsewhere) + "\n";
   }
   if (!fusion.declined.empty())
     text += "  declined by measurement, in calls\n";
@@ -140,9 +146,11 @@ static Json costJson(const ModelledCost &cost) {
                        {"attention_bytes", cost.attentionBytes}});
 }
 
+/// The activations of a program lie in one arena, of which no place has a share.
 static Json costJson(const StepCost &cost) {
   return Json::object({{"phases", cost.phases},
                        {"bytes_moved", cost.bytesMoved},
+                       {"arena_bytes", Json::null()},
                        {"attention_bytes", cost.attentionBytes}});
 }
 
@@ -196,6 +204,7 @@ static Json fusionJson(const FusionStory &fusion, const Story &story) {
                        {"fired", fusion.count},
                        {"sites", Json::array(sites)},
                        {"saved", savedJson(fusion, story)},
+                       {"saved_elsewhere", costsJson(fusion.elsewhere)},
                        {"unpaid", Json::array(unpaid)},
                        {"missed", Json::array(misses)}});
 }

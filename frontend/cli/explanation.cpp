@@ -130,6 +130,7 @@ Result<Story> tellFusions(const LoadedModel &model, const CompileOptions &option
       if (!explained)
         return explained.error();
       savings = savingsAt(events.fired, {*explanation, *story.costs}, {*explained, *modelled});
+      told.elsewhere = savedElsewhere(savings, *story.costs, *modelled);
       told.without = std::move(*modelled);
     }
     told.fired = groupLayers(events.fired, savings);

@@ -31,6 +31,8 @@ struct FusionStory {
   std::vector<Sites> declined = {}; ///< by measurement
   /// The model without this fusion; none where it never fired or costs are not known.
   std::optional<ModelledCosts> without = std::nullopt;
+  /// What it saves at none of its places; none where `without` is none.
+  std::optional<SiteSaving> elsewhere = std::nullopt;
 };
 
 struct Story {

@@ -18,6 +18,10 @@ static StepCost operator-(const StepCost &all, const StepCost &part) {
           all.attentionBytes - part.attentionBytes};
 }
 
+static StepCost totalOf(const ModelledCost &cost) {
+  return {cost.phases, cost.bytesMoved, cost.attentionBytes};
+}
+
 SiteSaving &SiteSaving::operator+=(const SiteSaving &other) {
   prefill += other.prefill;
   if (decode && other.decode)
@@ -108,6 +112,21 @@ std::vector<std::optional<SiteSaving>> savingsAt(const std::vector<const FusionE
       saving->decode = decodeWithout[root] - decode[root];
   }
   return savings;
+}
+
+SiteSaving savedElsewhere(const std::vector<std::optional<SiteSaving>> &savings,
+                          const ModelledCosts &with, const ModelledCosts &without) {
+  SiteSaving left{.prefill = totalOf(without.prefill) - totalOf(with.prefill)};
+  if (with.decode && without.decode)
+    left.decode = totalOf(*without.decode) - totalOf(*with.decode);
+  for (const std::optional<SiteSaving> &saving : savings) {
+    if (!saving)
+      continue;
+    left.prefill = left.prefill - saving->prefill;
+    if (left.decode && saving->decode)
+      left.decode = *left.decode - *saving->decode;
+  }
+  return left;
 }
 
 } // namespace heddle::command

@@ -20,6 +20,7 @@ struct SiteSaving {
   std::optional<StepCost> decode = std::nullopt; ///< where there is a cache
 
   SiteSaving &operator+=(const SiteSaving &other);
+  bool operator==(const SiteSaving &) const = default;
 };
 
 /// For each of `fired`, places of one fusion, what the steps that come from the operations fused
@@ -29,5 +30,10 @@ struct SiteSaving {
 std::vector<std::optional<SiteSaving>> savingsAt(const std::vector<const FusionEvent *> &fired,
                                                  const ToldProgram &with,
                                                  const ToldProgram &without);
+
+/// What of all that the fusion saves is at none of its places: work that it spares operations it
+/// did not touch. Everything less `savings`.
+SiteSaving savedElsewhere(const std::vector<std::optional<SiteSaving>> &savings,
+                          const ModelledCosts &with, const ModelledCosts &without);
 
 } // namespace heddle::command

@@ -17,11 +17,22 @@ assert any(place.startswith("frontend/") and place.split(":")[1].isdigit() for p
 for fusion in fusions.values():
     assert (fusion["saved"] is None) == (fusion["fired"] == 0), fusion
     assert len([id for site in fusion["sites"] for id in site["ids"]]) == fusion["fired"], fusion
-    # What the places save is all that there is to save; attention also spares the append the keys and values that it would give.
-    for what in ("phases", "bytes_moved", "attention_bytes") if fusion["fired"] else ():
-        saved = sum(site["saved"]["prefill"][what] for site in fusion["sites"] if site["saved"])
-        total = fusion["saved"]["prefill"][what]
-        assert saved == total or (fusion is attention and 0 < saved < total), (fusion["name"], what, saved, total)
+    # What the places save and what is saved elsewhere is all that there is to save; the arena is the program's, not a place's.
+    assert (fusion["saved_elsewhere"] is None) == (fusion["saved"] is None), fusion
+    for phase in ("prefill", "decode") if fusion["fired"] else ():
+        elsewhere, total = fusion["saved_elsewhere"][phase], fusion["saved"][phase]
+        parts = [site["saved"][phase] for site in fusion["sites"] if site["saved"]] + [elsewhere]
+        assert set(total) == {"phases", "bytes_moved", "arena_bytes", "attention_bytes"}, total
+        for part in parts:
+            assert part["arena_bytes"] is None and set(part) == set(total), part
+        assert isinstance(total["arena_bytes"], int), total
+        for what in ("phases", "bytes_moved", "attention_bytes"):
+            assert sum(part[what] for part in parts) == total[what], (fusion["name"], phase, what)
+            # Attention spares the append the keys and values that it would give. In decode neighbours share phases.
+            if fusion is attention:
+                assert 0 <= elsewhere[what] < max(1, total[what]), (phase, elsewhere)
+            elif phase == "prefill" or what != "phases":
+                assert elsewhere[what] == 0, (fusion["name"], phase, elsewhere)
     for miss in fusion["missed"]:
         assert miss["reason"] and miss["ids"], miss
 saved = attention["saved"]["prefill"]
