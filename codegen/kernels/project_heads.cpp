@@ -2,8 +2,8 @@
 //
 // A tile is whole heads of the queries, of the keys or of the values, for some rows. Its sums go to
 // the worker's scratch, where each head has its rows at hand: there they turn, and from there they
-// go to the queries or, in the cache's layout, to the cache. Where the three have tiles of one
-// shape, the code of the product is emitted once, for any of their weights.
+// go to the queries or, in the cache's layout, to the cache. For neighbours among the three that
+// have tiles of one shape the code of the product is emitted once, for any of their weights.
 #include "codegen/kernels/kernels.h"
 
 #include "codegen/kernels/cache_rows.h"
@@ -84,55 +84,74 @@ public:
     kernel.forTiles(launch.grid, [&](ArrayRef<Value> tile) {
       first = decode ? e.index(0) : e.mul(tile[1], productRows);
       last = decode ? allRows : e.min(e.add(first, productRows), allRows);
-      if (tilesAreAlike())
-        emitAnyTile(tile[0]);
-      else
-        choosePart(0, tile[0]);
+      emitTiles(0, tile[0]);
     });
     kernel.finish(std::move(launch));
   }
 
 private:
-  /// Whether the tiles of all parts are products of one shape, and none is cut short.
-  bool tilesAreAlike() {
-    return op.getBiases().empty() && llvm::all_of(all, [&](const Part &part) {
-             return part.heads % part.tileHeads == 0 && part.width == all[0].width &&
-                    part.products.weight().getElementType() ==
-                        all[0].products.weight().getElementType();
-           });
+  /// Whether the tiles of both parts are products of one shape, and none is cut short.
+  bool areAlike(const Part &a, const Part &b) {
+    return op.getBiases().empty() && a.heads % a.tileHeads == 0 && b.heads % b.tileHeads == 0 &&
+           a.width == b.width &&
+           a.products.weight().getElementType() == b.products.weight().getElementType();
   }
 
-  /// Emits a tile of whatever part it is of, `tile` being counted from the first of all.
-  void emitAnyTile(Value tile) {
+  /// Emits the tile `tile`, counted from the first of part `begin`, of that part or a later one.
+  void emitTiles(unsigned begin, Value tile) {
+    unsigned end = begin + 1;
+    while (end < parts && areAlike(all[begin], all[end]))
+      ++end;
+    auto emit = [&] { end == begin + 1 ? emitTile(begin, tile) : emitAnyTile({begin, end}, tile); };
+    if (end == parts)
+      return emit();
+    Value count = e.index(tilesOf({begin, end}));
+    e.when(e.less(tile, count), emit, [&] { emitTiles(end, e.sub(tile, count)); });
+  }
+
+  /// Parts side by side: the first, and the one after the last.
+  using PartRange = std::pair<unsigned, unsigned>;
+
+  int64_t tilesOf(PartRange range) const {
+    int64_t tiles = 0;
+    for (unsigned i = range.first; i < range.second; ++i)
+      tiles += all[i].tiles();
+    return tiles;
+  }
+
+  /// Emits a tile of whichever of these parts it is of, which are alike: the product once, for any
+  /// of their weights.
+  void emitAnyTile(PartRange range, Value tile) {
+    auto [begin, end] = range;
     auto select = [&](Value condition, Value a, Value b) -> Value {
       return arith::SelectOp::create(e.b, e.loc, condition, a, b);
     };
-    Value keysAt = e.index(all[0].tiles()), valuesAt = e.index(all[0].tiles() + all[1].tiles());
-    Value ofQueries = e.less(tile, keysAt), ofKeys = e.less(tile, valuesAt);
-    Type element = all[0].products.weight().getElementType();
+    Type element = all[begin].products.weight().getElementType();
     auto panelsOf = [&](unsigned i) { return kernel.flat({Ref::panels, 1 + i}, element); };
-    sums[0]->takeWeight(select(ofQueries, panelsOf(0), select(ofKeys, panelsOf(1), panelsOf(2))));
-    Value start = select(ofQueries, e.index(0), select(ofKeys, keysAt, valuesAt));
-    Value firstHead = e.mul(e.sub(tile, start), all[0].tileHeads);
-    int64_t columns = all[0].tileColumns();
-    emitProduct(0, e.div(e.mul(firstHead, all[0].width), lanes), columns / lanes, columns);
-    e.when(
-        ofQueries, [&] { finishHeads(0, firstHead, all[0].tileHeads); },
-        [&] {
-          e.when(
-              ofKeys, [&] { finishHeads(1, firstHead, all[1].tileHeads); },
-              [&] { finishHeads(2, firstHead, all[2].tileHeads); });
-        });
+    auto startOf = [&](unsigned i) { return e.index(tilesOf({begin, i})); };
+    Value weight = panelsOf(end - 1), start = startOf(end - 1);
+    for (unsigned i = end - 1; i-- > begin;) {
+      Value isBefore = e.less(tile, startOf(i + 1));
+      weight = select(isBefore, panelsOf(i), weight);
+      start = select(isBefore, startOf(i), start);
+    }
+    sums[begin]->takeWeight(weight);
+    const Part &part = all[begin];
+    Value firstHead = e.mul(e.sub(tile, start), part.tileHeads);
+    int64_t columns = part.tileColumns();
+    emitProduct(begin, e.div(e.mul(firstHead, part.width), lanes), columns / lanes, columns);
+    finishAny(range, tile, firstHead);
   }
 
-  /// Emits the tile `tile`, counted from the first of part `index`.
-  void choosePart(unsigned index, Value tile) {
-    if (index + 1 == parts)
-      return emitTile(index, tile);
-    Value count = e.index(all[index].tiles());
-    e.when(
-        e.less(tile, count), [&] { emitTile(index, tile); },
-        [&] { choosePart(index + 1, e.sub(tile, count)); });
+  /// finishHeads for the one of these parts that has `tile`, counted from the first of them.
+  void finishAny(PartRange range, Value tile, Value firstHead) {
+    unsigned begin = range.first;
+    auto finish = [&] { finishHeads(begin, firstHead, all[begin].tileHeads); };
+    if (begin + 1 == range.second)
+      return finish();
+    Value count = e.index(all[begin].tiles());
+    e.when(e.less(tile, count), finish,
+           [&] { finishAny({begin + 1, range.second}, e.sub(tile, count), firstHead); });
   }
 
   void emitTile(unsigned index, Value tile) {

@@ -61,25 +61,29 @@ static OpCase project(std::string name, const std::string &more, const std::stri
   return test;
 }
 
-/// Two query heads over one of keys and values, all of width 64, so that the three products have
-/// tiles of one shape. Weight n of each is n + 1 times the first entry of the input, the second, or
-/// both.
-static OpCase projectAlike() {
-  std::string cache = "!heddle.cache<1 x 1, 64, 64, f32>", one = "tensor<1x?x64xf32>",
-              two = "tensor<2x?x64xf32>";
+/// Two query heads over one of keys, all of width 64, so that their products have tiles of one
+/// shape, and one head of values. Weight n of each is n + 1 times the first entry of the input, the
+/// second, or both.
+static OpCase projectAlike(const std::string &name, int64_t valueWidth) {
+  std::string width = std::to_string(valueWidth);
+  std::string cache = "!heddle.cache<1 x 1, 64, " + width + ", f32>",
+              keyType = "tensor<1x?x64xf32>", valueType = "tensor<1x?x" + width + "xf32>",
+              two = "tensor<2x?x64xf32>", valueWeight = "tensor<" + width + "x2xf32>";
   OpCase test =
-      simpleCase("project_heads_alike",
+      simpleCase("project_heads_" + name,
                  forward("%x: tensor<?x2xf32>, %rows: !heddle.sequences, %c: " + cache,
-                         two + ", " + one + ", " + one + ", " + cache,
+                         two + ", " + keyType + ", " + valueType + ", " + cache,
                          R"(%wq = heddle.weight @q : tensor<128x2xf32>
              %wk = heddle.weight @k : tensor<64x2xf32>
-             %wv = heddle.weight @v : tensor<64x2xf32>
-             %y, %c1, %ks, %vs, %kr = heddle.project_heads %x, %wq, %wk, %wv cache(%c) rows(%rows) {layer = 0 : i64, transpose_rhs} : (tensor<?x2xf32>, tensor<128x2xf32>, tensor<64x2xf32>, tensor<64x2xf32>, )" +
-                             cache + ", !heddle.sequences) -> (" + two + ", " + cache + ", " + one +
-                             ", " + one + ", !heddle.sequences)",
+             %wv = heddle.weight @v : )" +
+                             valueWeight + R"(
+             %y, %c1, %ks, %vs, %kr = heddle.project_heads %x, %wq, %wk, %wv cache(%c) rows(%rows) {layer = 0 : i64, transpose_rhs} : (tensor<?x2xf32>, tensor<128x2xf32>, tensor<64x2xf32>, )" +
+                             valueWeight + ", " + cache + ", !heddle.sequences) -> (" + two + ", " +
+                             cache + ", " + keyType + ", " + valueType + ", !heddle.sequences)",
                          "%y, %ks, %vs, %c1",
                          "heddle.param @q : tensor<128x2xf32>\nheddle.param @k : tensor<64x2xf32>\n"
-                         "heddle.param @v : tensor<64x2xf32>"),
+                         "heddle.param @v : " +
+                             valueWeight),
                  {Tensor64({2, 2}, {1, 10, 2, 30}), Batch::single(2)}, Tensor64({2, 2, 64}));
   auto weight = [](int64_t rows, double first, double second) {
     Tensor64 tensor({rows, 2});
@@ -89,15 +93,17 @@ static OpCase projectAlike() {
     }
     return tensor;
   };
-  test.model.params = {{"q", weight(128, 1, 0)}, {"k", weight(64, 0, 1)}, {"v", weight(64, 1, 1)}};
-  Tensor64 keys({1, 16, 64}), values({1, 16, 64}), &queries = test.expected[0][0];
+  test.model.params = {
+      {"q", weight(128, 1, 0)}, {"k", weight(64, 0, 1)}, {"v", weight(valueWidth, 1, 1)}};
+  Tensor64 keys({1, 16, 64}), values({1, 16, valueWidth}), &queries = test.expected[0][0];
   for (size_t row = 0; row < 2; ++row)
     for (size_t n = 0; n < 64; ++n) {
       double first = row == 0 ? 1 : 2, second = row == 0 ? 10 : 30;
       queries.data[row * 64 + n] = double(n + 1) * first;
       queries.data[(2 + row) * 64 + n] = double(n + 65) * first;
       keys.data[row * 64 + n] = double(n + 1) * second;
-      values.data[row * 64 + n] = double(n + 1) * (first + second);
+      if (n < size_t(valueWidth))
+        values.data[row * size_t(valueWidth) + n] = double(n + 1) * (first + second);
     }
   test.expected[0].push_back(keys);
   test.expected[0].push_back(values);
@@ -112,7 +118,8 @@ std::vector<OpCase> projectionCases() {
            {-1.27223251272018, -1.8388649851410237, -3.777768341413109, 3.275433766482975, 5}),
       turn("half_split", {1, 1, 1, 1, 0, 0, 0, 0, c1, c2, c1, c2, -s1, -s2, s1, s2},
            {-1.413352520780047, -3.848505543080812, -2.828857481741469, 2.2779387798789204, 5}),
-      projectAlike(),
+      projectAlike("alike", 64),
+      projectAlike("alike_but_values", 32),
       project("alone", "", "", "", {1, 2, 3, 4}, {2, 2, 6, 4}, {3, 7}),
       // Position 1 turns by an angle of 1.
       project("biased_and_turned", "biases(%bq, %bk, %bv) table(%t)",
