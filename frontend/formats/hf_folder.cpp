@@ -4,13 +4,13 @@
 #include "frontend/formats/json_reader.h"
 #include "frontend/formats/quote.h"
 #include "frontend/formats/resolve.h"
+#include "frontend/formats/safetensors_index.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <set>
 
 namespace heddle {
@@ -37,50 +37,25 @@ Status addFile(StoredFiles &stored, const fs::path &path) {
   return {};
 }
 
-/// Every tensor is in the file that the index says, and in no other.
-Status compareWithIndex(const StoredFiles &stored, const std::map<std::string, std::string> &index,
-                        const fs::path &path) {
-  std::set<std::string_view> found;
-  for (const auto &[tensor, file] : stored.tensors) {
-    const std::string name = fs::path(stored.names[file]).filename().string();
-    const auto entry = index.find(tensor.name);
-    if (entry == index.end() || entry->second != name)
-      return dataError(fmt::format(
-          "{}: tensor {} is in {}, but the index has it {}", path.string(), inQuotes(tensor.name),
-          inQuotes(name), entry == index.end() ? "nowhere" : "in " + inQuotes(entry->second)));
-    found.insert(tensor.name);
-  }
-  for (const auto &[tensor, file] : index)
-    if (!found.contains(tensor))
-      return dataError(fmt::format("{}: tensor {} is not in {}, where the index has it",
-                                   path.string(), inQuotes(tensor), inQuotes(file)));
-  return {};
-}
-
 Result<StoredFiles> openShards(const fs::path &path) {
   auto json = readJsonFile(path.string());
   if (!json)
     return json.error();
-  const auto map = json->is_object() ? json->find("weight_map") : json->end();
-  if (!json->is_object() || map == json->end() || !map->is_object() || map->empty())
-    return dataError(path.string() + ": has no object 'weight_map' that says where tensors are");
-  std::map<std::string, std::string> index;
+  auto index = parseSafetensorsIndex(*json, path.string());
+  if (!index)
+    return index.error();
   std::set<std::string> files;
-  for (const auto &[tensor, file] : map->items()) {
-    const std::string name = file.is_string() ? file.get<std::string>() : "";
-    if (name.empty() || fs::path(name).filename() != name || name == "." || name == "..")
-      return dataError(fmt::format("{}: 'weight_map' of {} is {}: expected the name of a file in "
-                                   "the same folder",
-                                   path.string(), inQuotes(tensor),
-                                   file.is_string() ? inQuotes(name) : file.type_name()));
-    index[tensor] = name;
-    files.insert(name);
-  }
+  for (const auto &[tensor, file] : index->fileOf)
+    files.insert(file);
   StoredFiles stored;
-  for (const std::string &name : files)
-    if (Status added = addFile(stored, path.parent_path() / name); !added)
+  for (const std::string &file : files)
+    if (Status added = addFile(stored, path.parent_path() / file); !added)
       return added.error();
-  if (Status same = compareWithIndex(stored, index, path); !same)
+  const std::vector<std::string> names(files.begin(), files.end()); // as they were added
+  std::vector<FoundTensor> found;
+  for (const auto &[tensor, file] : stored.tensors)
+    found.push_back({tensor.name, names[file]});
+  if (Status same = compareWithIndex(found, *index, path.string()); !same)
     return same.error();
   return stored;
 }

@@ -5,9 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <numbers>
-
 using namespace heddle;
 using namespace heddle::test::written;
 using test::addMatrix;
@@ -60,107 +57,6 @@ TEST(Mixtures, MayHavePlainLayersAndWeightsThatDoNotSumToOne) {
   addMatrix(model, inLayer(0, "mlp.down_proj"), width, hidden);
   expectRunsAsWritten(model);
 }
-
-//===-- Rotary scaling at long positions ------------------------------------------------------===//
-
-struct Scaling {
-  const char *name;
-  json::Object (*config)();
-  double (*frequency)(int64_t pair);
-  double magnitude = 1;
-};
-
-constexpr int64_t longContext = 9000, originalContext = 1024;
-
-double plain(int64_t pair) { return std::pow(10000.0, -2.0 * double(pair) / d); }
-
-const Scaling scalings[] = {
-    {"linear", [] { return json::Object{{"type", "linear"}, {"factor", 8.0}}; },
-     [](int64_t pair) { return plain(pair) / 8; }},
-    {"dynamic",
-     [] {
-       return json::Object{{"type", "dynamic"},
-                           {"factor", 2.0},
-                           {"original_max_position_embeddings", originalContext}};
-     },
-     [](int64_t pair) {
-       const double base = 10000 * std::pow(2.0 * longContext / originalContext - 1, 6.0 / 4);
-       return std::pow(base, -2.0 * double(pair) / d);
-     }},
-    // Worked out by hand: within 1024 positions pair 0 turns 163, pair 1 7.56, pair 2 0.351 times;
-    // the ramp goes from floor(0.53) = 0 to ceil(1.66) = 2.
-    {"yarn",
-     [] {
-       return json::Object{{"rope_type", "yarn"},
-                           {"factor", 8.0},
-                           {"original_max_position_embeddings", originalContext}};
-     },
-     [](int64_t pair) {
-       const double kept = pair == 0 ? 1 : pair == 1 ? 0.5 : 0;
-       return plain(pair) * kept + plain(pair) / 8 * (1 - kept);
-     },
-     1.2079441541679836}, // 0.1 ln 8 + 1
-    // Pair 0 turns more than 4 times, pair 2 less than once; pair 1 lies between 4 and 10.
-    {"llama3",
-     [] {
-       return json::Object{{"rope_type", "llama3"},
-                           {"factor", 8.0},
-                           {"low_freq_factor", 4.0},
-                           {"high_freq_factor", 10.0},
-                           {"original_max_position_embeddings", originalContext}};
-     },
-     [](int64_t pair) {
-       const double turns = originalContext / (2 * std::numbers::pi / plain(1));
-       const double smooth = (turns - 4) / (10 - 4);
-       return pair == 0   ? plain(0)
-              : pair == 2 ? plain(2) / 8
-                          : (1 - smooth) * plain(1) / 8 + smooth * plain(1);
-     }},
-    {"longrope",
-     [] {
-       return json::Object{{"rope_type", "longrope"},
-                           {"short_factor", json::Array{1.0, 1.0, 1.0}},
-                           {"long_factor", json::Array{1.5, 2.5, 7.0}},
-                           {"original_max_position_embeddings", originalContext}};
-     },
-     [](int64_t pair) {
-       return plain(pair) / (pair == 0 ? 1.5 : pair == 1 ? 2.5 : 7);
-     },
-     1.1461112200002406}, // sqrt(1 + ln(9000 / 1024) / ln 1024)
-};
-
-class Scalings : public testing::TestWithParam<const Scaling *> {};
-
-// Ten public models once read the scaling and ignored it: exact at position 0, wrong at 8192.
-TEST_P(Scalings, HoldPastPosition8192) {
-  const Scaling &scaling = *GetParam();
-  WrittenModel model = tied(writtenKin("llama"));
-  model.config["num_hidden_layers"] = 1;
-  std::erase_if(model.tensors, [](const auto &entry) {
-    return entry.first.starts_with("model.layers.1.") || entry.first.starts_with("model.layers.2.");
-  });
-  model.config["max_position_embeddings"] = longContext;
-  model.config["rope_scaling"] = scaling.config();
-  model.meaning.layers = 1;
-  model.meaning.magnitude = scaling.magnitude;
-  model.meaning.frequency = [&](int64_t, int64_t pair) { return scaling.frequency(pair); };
-  const test::TemporaryFolder folder;
-  auto loaded = loadModel(writeFolder(folder, model));
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  const std::vector<int32_t> ids = someIds(8300);
-  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
-  const std::vector<float> native = nativeLogits(*loaded, ids, {8298, 1, 1}, longContext);
-  EXPECT_LE(difference(native, expected).rms, 2e-5);
-  // And what ignores the scaling is far from it.
-  model.meaning.magnitude = 1;
-  model.meaning.frequency = [](int64_t, int64_t pair) { return plain(pair); };
-  EXPECT_GT(difference(native, test::plainLogits(model.meaning, model.tensors, ids)).rms, 1e-3);
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, Scalings,
-                         testing::Values(&scalings[0], &scalings[1], &scalings[2], &scalings[3],
-                                         &scalings[4]),
-                         [](const auto &info) { return std::string(info.param->name); });
 
 //===-- What is refused -----------------------------------------------------------------------===//
 

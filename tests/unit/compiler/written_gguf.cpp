@@ -109,9 +109,11 @@ GgufFile ggufOf(const WrittenModel &model, const std::string &name, bool isPermu
     file.key<float>(name + "." + key, GgufType::f32, float(value));
   };
   file.text("general.architecture", name);
-  u32("embedding_length", width), u32("feed_forward_length", hidden), u32("block_count", layers);
+  u32("embedding_length", width), u32("feed_forward_length", hidden),
+      u32("block_count", model.meaning.layers);
   u32("attention.head_count", heads), u32("attention.head_count_kv", kvHeads);
-  u32("attention.key_length", d), u32("attention.value_length", d), u32("context_length", 512);
+  u32("attention.key_length", d), u32("attention.value_length", d);
+  u32("context_length", *model.config.getInteger("max_position_embeddings"));
   f32("attention.layer_norm_rms_epsilon", 1e-5), f32("rope.freq_base", 10000);
   const test::PlainFamily &meaning = model.meaning;
   if (meaning.window)
