@@ -74,7 +74,7 @@ SmallVector<Value> BlockProduct::quadsAt(Value offset) {
 }
 
 void BlockProduct::prefetchAhead(Value offset, int64_t bytes) {
-  if (!prefetchesAhead(kernel.context.phase, rows()))
+  if (!prefetchesAhead(products, kernel.context.phase, rows()))
     return;
   for (int64_t c = 0; c < columns(); ++c)
     for (int64_t at = 0; at < bytes; at += quadBytes)

@@ -51,7 +51,7 @@ private:
     tile.left = [&](int64_t i, Value step) {
       return loadLeft(e, input, placeOf(i, step), products.bf16());
     };
-    bool ahead = prefetchesAhead(phase, tile.rows);
+    bool ahead = prefetchesAhead(products, phase, tile.rows);
     tile.right = [&](int64_t column, Value step) {
       Value memref = some[column / panels], zero = e.index(0);
       Value at[] = {e.add(panel, column % panels), step, zero};

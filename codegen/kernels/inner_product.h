@@ -41,13 +41,15 @@ struct Products {
   }
 };
 
-/// Bytes ahead that a tile asks for of a weight it reads from memory, for the second-level cache.
-/// The hardware looks ahead as well, but not far enough for code that multiplies every line with
-/// many rows; for few rows, asking would only take the buffers that it needs.
+/// Whether decode reads the weights from memory: smaller ones stay in the caches.
+bool comesFromMemory(const Products &products);
+
+/// Bytes ahead that a tile of decode asks for of a weight it reads from memory, for the second-level
+/// cache.
 inline constexpr int64_t prefetchDistance = 16 * 1024;
-inline bool prefetchesAhead(Phase phase, int64_t rows) {
-  return phase == Phase::decode && rows > 4;
-}
+/// Whether it asks. The hardware looks ahead as well, but not far enough for code that multiplies
+/// every line with several rows; where it does, asking would only take the buffers that it needs.
+bool prefetchesAhead(const Products &products, Phase phase, int64_t rows);
 
 /// Where a row of a tensor lies: all indices but the last.
 using RowPlace = llvm::SmallVector<mlir::Value, 4>;

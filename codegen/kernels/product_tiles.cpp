@@ -17,10 +17,23 @@ constexpr int64_t quantisedRows = 6;
 /// Accumulators far beyond the registers would unroll into code without end.
 constexpr int64_t mostInRegisters = 64;
 
+bool comesFromMemory(const Products &products) {
+  return products.panelBytes() * products.panels() * products.experts() > sideBySideBytes;
+}
+
+bool prefetchesAhead(const Products &products, Phase phase, int64_t rows) {
+  if (phase != Phase::decode || !comesFromMemory(products) || rows == 1)
+    return false;
+  // Two weights are two streams, which the hardware follows as far as four rows need it, but for
+  // lines that hold several weights in a byte.
+  bool isPacked = products.panelBytes() < lanes * products.depth();
+  return rows > 4 || products.weights == 1 || isPacked;
+}
+
 /// In decode. Sums that do not fit the registers cost less than reading the weight twice.
 static RegisterTile chooseDecodeTile(const Products &products, const Target &target) {
   int64_t rows = target.avx512 ? 8 : 2;
-  if (products.panelBytes() * products.panels() * products.experts() > sideBySideBytes)
+  if (comesFromMemory(products))
     return {rows, 1};
   rows = std::min<int64_t>(rows, 4);
   return {rows, rows / products.weights};
