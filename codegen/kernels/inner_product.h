@@ -44,8 +44,8 @@ struct Products {
 /// Whether decode reads the weights from memory: smaller ones stay in the caches.
 bool comesFromMemory(const Products &products);
 
-/// Bytes ahead that a tile of decode asks for of a weight it reads from memory, for the second-level
-/// cache.
+/// Bytes ahead that a tile of decode asks for of a weight it reads from memory, for the
+/// second-level cache.
 inline constexpr int64_t prefetchDistance = 16 * 1024;
 /// Whether it asks. The hardware looks ahead as well, but not far enough for code that multiplies
 /// every line with several rows; where it does, asking would only take the buffers that it needs.
