@@ -178,8 +178,9 @@ void KvCache::clear(int64_t slot, int64_t begin, int64_t end) {
         clearItems(keys(layer), layout.keyScaleIndex(slot, head, begin), end - begin, size);
         clearItems(values(layer), layout.valueScaleIndex(slot, head, begin), end - begin, size);
       }
+      const int64_t firstKey = layout.keyIndex(slot, head, begin, 0);
       for (int64_t entry = 0; entry < layout.paddedKeyWidth(); entry += paired)
-        zero(keys(layer), layout.keyIndex(slot, head, begin, entry), (end - begin) * paired);
+        zero(keys(layer), firstKey + entry * keyBlock, (end - begin) * paired);
       int64_t position = begin;
       if (position % paired != 0 && position < end) {
         for (int64_t entry = 0; entry < shape.valueWidth; ++entry)
