@@ -28,8 +28,11 @@ namespace {
 /// Query rows times heads of a tile: what the scratch and the reuse of keys are balanced for.
 constexpr int64_t rowsOfScratch = 16;
 
-/// Chains of sums that hide each other's latency: that of a multiplication, in cycles.
-constexpr int64_t chainsAtOnce = 4;
+/// Chains of sums that hide each other's latency: that of a multiplication, in cycles, and twice as
+/// many where half a vector serves, of which two are multiplied at once.
+int64_t chainsAtOnce(AttentionOp op) {
+  return op.getValue().getType().getShape().back() <= lanes / 2 ? 8 : 4;
+}
 
 /// What a plan may ask for: each row has its scores in every worker's scratch.
 constexpr int64_t mostQueryRows = 1024;
@@ -39,7 +42,7 @@ int64_t headsOfTile(AttentionOp op, const PlanContext &context) {
   if (context.phase != Phase::decode)
     return 1;
   int64_t panels = llvm::divideCeil(op.getValue().getType().getShape().back(), lanes);
-  int64_t heads = keyHeadsOf(op), wanted = chainsAtOnce / (groupOf(op) * panels);
+  int64_t heads = keyHeadsOf(op), wanted = chainsAtOnce(op) / (groupOf(op) * panels);
   while (wanted > 1 && heads % wanted != 0)
     --wanted;
   return std::max<int64_t>(wanted, 1);
@@ -89,9 +92,9 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     if (!rows || rows.getInt() < 1 || rows.getInt() > mostQueryRows)
       return op->emitOpError("needs a plan with query_rows of 1 to ") << mostQueryRows;
     int64_t all = keyHeadsOf(attention);
-    if (!heads || heads.getInt() < 1 || heads.getInt() > chainsAtOnce || all % heads.getInt() != 0)
+    if (!heads || heads.getInt() < 1 || heads.getInt() > mostKeyHeads || all % heads.getInt() != 0)
       return op->emitOpError("needs a plan with key_heads, at most ")
-             << chainsAtOnce << ", that divide its " << all << " heads of keys";
+             << mostKeyHeads << ", that divide its " << all << " heads of keys";
     AttentionTiles tiles{rows.getInt(), heads.getInt()};
     if (isSplit(op)) {
       if (heads.getInt() != 1 || !canSplit(attention, lowering.context))

@@ -32,6 +32,9 @@ Size scoreStride(ir::AttentionOp op, const PlanContext &context);
 /// Bytes of a cache line.
 inline constexpr int64_t lineBytes = 64;
 
+/// Most key heads of a tile.
+inline constexpr int64_t mostKeyHeads = 8;
+
 /// Builds one kernel.
 class AttentionEmitter {
 public:
@@ -104,9 +107,17 @@ private:
   // attention_scores.cpp
   void packQueries(mlir::Value count);
   void emitScores(mlir::Value count, Interval some);
-  void emitScoreTile(mlir::Value row, int64_t rows, mlir::Value first, int64_t columns, bool edge);
-  llvm::SmallVector<mlir::Value> multiplyKeys(mlir::Value row, int64_t rows, mlir::Value first,
-                                              int64_t columns);
+  void emitScores(llvm::ArrayRef<mlir::Value> heads, mlir::Value count, Interval some);
+  /// Some rows of some heads, and some blocks of keys.
+  struct ScoreTile {
+    llvm::ArrayRef<mlir::Value> heads;
+    mlir::Value row;
+    int64_t rows;
+    mlir::Value first; ///< key
+    int64_t columns;
+  };
+  void emitScoreTile(const ScoreTile &scores, bool edge);
+  llvm::SmallVector<mlir::Value> multiplyKeys(const ScoreTile &scores);
   mlir::Value scoreOf(mlir::Value sum, mlir::Value row, mlir::Value key, Interval *edge);
   /// Steps of the product with the keys.
   int64_t keySteps() const { return bf16Keys ? llvm::divideCeil(depth, 2) : depth; }
@@ -143,6 +154,7 @@ private:
   int64_t chunkKeys() const;
   int64_t valueRows() const;
   int64_t valuePanels() const;
+  int64_t valueLanes() const;
 
   mutable ir::AttentionOp op; // its accessors are not const
   const PlanContext &context;

@@ -158,7 +158,7 @@ void AttentionEmitter::emitRun(Value begin, Value end) {
   Value count = e.mul(e.sub(end, begin), group);
   if (step != AttentionStep::all)
     return emitPart(count);
-  forHeads([&] { emitScores(count, {firstKey, lastKey}); });
+  emitScores(count, {firstKey, lastKey});
   emitPowers(count);
   emitValues(count);
 }

@@ -41,15 +41,27 @@ void AttentionEmitter::packQueries(Value count) {
   });
 }
 
-/// Scores of all rows against the keys of `some` blocks.
+/// Scores of all rows of the tile's heads against the keys of `some` blocks.
 void AttentionEmitter::emitScores(Value count, Interval some) {
-  packQueries(count);
-  int64_t rows = rowsAtOnce(context.target.avx512 ? 8 : 2);
+  forHeads([&] { packQueries(count); });
+  if (!context.target.avx512) // whose registers one head fills
+    return forHeads([&] { emitScores(e.sub(head, firstHead), count, some); });
+  SmallVector<Value> all;
+  for (int64_t h = 0; h < heads; ++h)
+    all.push_back(e.index(h));
+  emitScores(all, count, some);
+}
+
+/// Scores of all rows of `each` against the keys of `some` blocks.
+void AttentionEmitter::emitScores(ArrayRef<Value> each, Value count, Interval some) {
+  int64_t together = each.size();
+  int64_t rows = rowsAtOnce(context.target.avx512 ? std::max<int64_t>(1, 8 / together) : 2);
   int64_t most = !context.target.avx512 ? 2 : keyElement == CacheElement::int8 ? 4 : 6;
-  int64_t columns = std::min(most, scoreTile / rows);
+  int64_t columns = std::clamp<int64_t>(scoreTile / (rows * together), 1, most);
   auto tiles = [&](Value first, int64_t columns, bool edge) {
-    rowBlocks(count, rows,
-              [&](Value row, int64_t rows) { emitScoreTile(row, rows, first, columns, edge); });
+    rowBlocks(count, rows, [&](Value row, int64_t rows) {
+      emitScoreTile({each, row, rows, first, columns}, edge);
+    });
   };
   auto among = [&](Value key) { return e.max(some.low, e.min(key, some.high)); };
   Value fullFrom = among(fullBegin), whole = e.sub(among(fullEnd), fullFrom);
@@ -64,62 +76,75 @@ void AttentionEmitter::emitScores(Value count, Interval some) {
   });
 }
 
-/// Scores of `rows` rows with `columns` blocks of keys from `first` on. At an `edge` a row may not
-/// see every key.
-void AttentionEmitter::emitScoreTile(Value row, int64_t rows, Value first, int64_t columns,
-                                     bool edge) {
-  SmallVector<Value> products = multiplyKeys(row, rows, first, columns);
+/// The scores of a tile. At an `edge` a row may not see every key.
+void AttentionEmitter::emitScoreTile(const ScoreTile &tile, bool edge) {
+  SmallVector<Value> products = multiplyKeys(tile);
   SmallVector<Interval> seen;
   if (edge)
-    seen = intervalsOf(row, rows);
-  for (int64_t i = 0; i < rows; ++i) {
-    Value own = e.add(row, i);
-    SmallVector<Value> place = {scoreRow(own), e.index(0)};
-    Value largest = maxima ? e.loadVector(maxima, place) : Value();
-    for (int64_t j = 0; j < columns; ++j) {
-      Value key = e.add(first, j * block);
-      Value score = scoreOf(products[i * columns + j], own, key, edge ? &seen[i] : nullptr);
-      largest = maxima ? softmaxLarger(e, score, largest) : Value();
-      e.storeVector(score, scores, {scoreRow(own), e.sub(key, firstKey)});
+    seen = intervalsOf(tile.row, tile.rows);
+  auto product = products.begin();
+  for (Value each : tile.heads)
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      takeHead(each);
+      Value own = e.add(tile.row, i);
+      SmallVector<Value> place = {scoreRow(own), e.index(0)};
+      Value largest = maxima ? e.loadVector(maxima, place) : Value();
+      for (int64_t j = 0; j < tile.columns; ++j) {
+        Value key = e.add(tile.first, j * block);
+        Value score = scoreOf(*product++, own, key, edge ? &seen[i] : nullptr);
+        largest = maxima ? softmaxLarger(e, score, largest) : Value();
+        e.storeVector(score, scores, {scoreRow(own), e.sub(key, firstKey)});
+      }
+      if (maxima)
+        e.storeVector(largest, maxima, place);
     }
-    if (maxima)
-      e.storeVector(largest, maxima, place);
-  }
 }
 
-/// The products of `rows` rows with `columns` blocks of keys, row by row.
-SmallVector<Value> AttentionEmitter::multiplyKeys(Value row, int64_t rows, Value first,
-                                                  int64_t columns) {
+/// The products of a tile's rows with its blocks of keys, head by head, row by row.
+SmallVector<Value> AttentionEmitter::multiplyKeys(const ScoreTile &scores) {
   int64_t perStep = bf16Keys ? 2 * lanes : lanes;
-  HeadPlace place = headPlace(queryStride(), keyElement);
-  Value base = e.add(place.entries, e.mul(first, queryStride()));
-  SmallVector<Value> scales(columns);
-  for (int64_t j = 0; j < columns && place.scales; ++j) {
-    Value own = e.mul(e.add(first, j * block), runtime::scaleBytes(keyElement));
-    scales[j] = loadScales(e, keys, e.add(place.scales, own));
+  SmallVector<Value> bases, scales, queries;
+  for (Value each : scores.heads) {
+    takeHead(each);
+    HeadPlace place = headPlace(queryStride(), keyElement);
+    bases.push_back(e.add(place.entries, e.mul(scores.first, queryStride())));
+    for (int64_t j = 0; j < scores.columns && place.scales; ++j) {
+      Value own = e.mul(e.add(scores.first, j * block), runtime::scaleBytes(keyElement));
+      scales.push_back(loadScales(e, keys, e.add(place.scales, own)));
+    }
+    for (int64_t i = 0; i < scores.rows; ++i)
+      queries.push_back(scratchRow(e.add(scores.row, i)));
   }
   ProductTile tile;
-  tile.rows = rows;
-  tile.columns = columns;
+  tile.blocks = scores.heads.size();
+  tile.rows = scores.rows;
+  tile.columns = scores.columns;
   tile.bf16 = bf16Keys;
   tile.unroll = keySteps() % 2 == 0 ? 2 : 1;
   tile.left = [&](int64_t i, Value step) {
-    return loadLeft(e, packedQuery, {scratchRow(e.add(row, i)), step}, bf16Keys);
+    return loadLeft(e, packedQuery, {queries[i], step}, bf16Keys);
+  };
+  auto keyPlace = [&](int64_t head, int64_t column, Value step) {
+    Value offset = e.add(e.mul(step, perStep), column * keySteps() * perStep);
+    return e.add(bases[head], offset);
   };
   tile.right = [&](int64_t column, Value step) {
-    Value offset = e.add(e.mul(step, perStep), column * keySteps() * perStep);
-    Value loaded = e.loadVector(keys, {e.add(base, offset)}, perStep);
-    return bf16Keys ? loaded : widenEntries(e, keyElement, loaded, scales[column]);
+    Value at = keyPlace(column / tile.columns, column % tile.columns, step);
+    Value loaded = e.loadVector(keys, {at}, perStep);
+    return bf16Keys
+               ? loaded
+               : widenEntries(e, keyElement, loaded, scales.empty() ? Value() : scales[column]);
   };
   // All rows meet these keys before the next ones come, for longer than hardware looks ahead. The
   // first-level cache has no room for those.
   tile.ahead = [&](Value step) {
     int64_t line = lineBytes / runtime::entryBytes(keyElement);
-    for (int64_t column = 0; column < columns; ++column)
-      for (int64_t at = 0; at < tile.unroll * perStep; at += line) {
-        Value offset = e.add(e.mul(step, perStep), (columns + column) * keySteps() * perStep + at);
-        e.prefetch(keys, {e.add(base, offset)}, false, Emit::Near::second);
-      }
+    for (int64_t head = 0; head < tile.blocks; ++head)
+      for (int64_t column = 0; column < tile.columns; ++column)
+        for (int64_t at = 0; at < tile.unroll * perStep; at += line) {
+          Value next = e.add(keyPlace(head, tile.columns + column, step), at);
+          e.prefetch(keys, {next}, false, Emit::Near::second);
+        }
   };
   return emitProduct(e, context.target, tile, e.index(keySteps()));
 }

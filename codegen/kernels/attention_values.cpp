@@ -33,6 +33,12 @@ int64_t AttentionEmitter::valuePanels() const {
   int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 6 : 2) / heads);
   return llvm::divideCeil(panels(), llvm::divideCeil(panels(), most));
 }
+/// Half a vector serves narrow values, for half of the multiplications. Others than these do not
+/// come as f32 or pairs.
+int64_t AttentionEmitter::valueLanes() const {
+  bool plain = valueElement == CacheElement::f32 || bf16Values;
+  return plain && valueWidth <= lanes / 2 ? lanes / 2 : lanes;
+}
 int64_t AttentionEmitter::chunkKeys() const {
   int64_t fit = chunkBytes(context.phase) / (valueWidth * runtime::entryBytes(valueElement));
   return std::max(block, fit / block * block);
@@ -117,6 +123,7 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
     tile.blocks = heads;
     tile.rows = rows;
     tile.columns = panels.count;
+    tile.width = valueLanes();
     tile.bf16 = bf16Values;
     tile.unroll = edge ? 1 : 4;
     Value firstStep = e.div(step == AttentionStep::all ? chunk.low : firstKey, per);
@@ -129,15 +136,18 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
                          panels.first + column % panels.count);
     };
     tile.ahead = [&](Value step) {
-      int64_t line = lineBytes / runtime::entryBytes(valueElement),
+      int64_t line = lineBytes / runtime::entryBytes(valueElement), apart = valueWidth * per,
               width = panels.count * lanes * per;
       for (int64_t h = 0; h < heads; ++h)
-        for (int64_t u = 0; u < tile.unroll; ++u)
-          for (int64_t at = 0; at < width; at += line) {
+        for (int64_t u = 0; u < tile.unroll; ++u) {
+          if (u * apart % line >= apart) // in the line of the step before
+            continue;
+          for (int64_t at = 0; at < std::min(width, apart); at += line) {
             Value next = e.add(e.add(begin, step), u + chunkKeys() / per);
             Value offset = e.add(columnPlace(places[h], next, panels.first), at);
             e.prefetch(values, {offset}, false, Emit::Near::second);
           }
+        }
     };
     if (edge) {
       // A value that the row does not see may be anything, even NaN: it is replaced by 0.
@@ -159,7 +169,7 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
   };
   SmallVector<Value> tile(heads * rows * panels.count);
   forTile([&](int64_t i, Value own, int64_t column) {
-    tile[i] = e.loadVector(sums, {scratchRow(own), e.index(column)});
+    tile[i] = e.loadVector(sums, {scratchRow(own), e.index(column)}, valueLanes());
   });
   tile = multiply(steps.begin, steps.bodyBegin, tile, true);
   tile = multiply(steps.bodyBegin, steps.bodyEnd, tile, false);
@@ -179,8 +189,10 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
 /// Entries of the result from column `first` of the kernel on.
 void AttentionEmitter::storeValues(Value vector, Value row, int64_t first) {
   SmallVector<Value> at = placeOf(row, e.add(columnsBefore(), first));
-  bool whole = valueWidth % lanes == 0 || valueWidth - first >= lanes;
-  storeElements(e, vector, result, at, whole ? Value() : e.mask(e.index(valueWidth - first)));
+  int64_t width = cast<VectorType>(vector.getType()).getNumElements();
+  bool whole = valueWidth % lanes == 0 || valueWidth - first >= width;
+  storeElements(e, vector, result, at,
+                whole ? Value() : e.mask(e.index(valueWidth - first), width));
 }
 
 /// All bits for keys in `seen` that no tensor hides from `row` of the present head, none for
@@ -231,7 +243,7 @@ Value AttentionEmitter::columnPlace(const HeadPlace &place, Value step, int64_t 
 
 /// 16 columns of the values at a step, as f32 or as pairs of neighbouring positions.
 Value AttentionEmitter::valueVector(const HeadPlace &place, Value step, int64_t panel) {
-  int64_t per = bf16Values ? 2 : 1, width = lanes * per;
+  int64_t per = bf16Values ? 2 : 1, width = valueLanes() * per;
   Value at = columnPlace(place, step, panel);
   int64_t rest = valueWidth % lanes == 0 ? width : (valueWidth - panel * lanes) * per;
   Value loaded = rest >= width ? e.loadVector(values, {at}, width)

@@ -16,13 +16,17 @@ namespace heddle::codegen {
 /// a row for each.
 void AttentionEmitter::forRowsAtOnce(
     Value count, llvm::function_ref<void(ArrayRef<std::pair<Value, Value>>)> body) {
-  int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 4 : 2) / heads);
+  size_t atOnce = context.target.avx512 ? 4 : 2;
+  int64_t most = std::max<int64_t>(1, int64_t(atOnce) / heads);
   rowBlocks(count, most, [&](Value row, int64_t rows) {
     SmallVector<std::pair<Value, Value>> each;
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t i = 0; i < rows; ++i)
         each.push_back({e.index(h), e.add(row, i)});
-    body(each);
+    for (ArrayRef<std::pair<Value, Value>> left(each); !left.empty();) {
+      body(left.take_front(atOnce));
+      left = left.drop_front(std::min(atOnce, left.size()));
+    }
   });
 }
 

@@ -16,7 +16,7 @@ using Factors = SmallVector<Value, 2>;
 /// The halves of pairs of bf16 as f32: the even one shifted up, the odd one masked.
 Factors halves(Emit &e, Value pairs) {
   auto constant = [&](int64_t value) { return e.filled(pairs.getType(), value); };
-  VectorType floats = e.vec(e.f32());
+  VectorType floats = cast<VectorType>(pairs.getType()).cloneWith({}, e.f32());
   Value even = arith::ShLIOp::create(e.b, e.loc, pairs, constant(16));
   Value odd = arith::AndIOp::create(e.b, e.loc, pairs, constant(int32_t(0xffff0000u)));
   return {e.bitcast(even, floats), e.bitcast(odd, floats)};
@@ -26,25 +26,26 @@ struct Step {
   Emit &e;
   const Target &target;
   bool bf16;
+  int64_t width;
 
   Factors left(Value element) {
-    Value vector = e.broadcast(element);
+    Value vector = e.broadcast(element, width);
     if (!bf16)
       return {vector};
     if (target.bf16Dot)
-      return {e.bitcast(vector, e.vec(e.bf16(), 2 * lanes))};
+      return {e.bitcast(vector, e.vec(e.bf16(), 2 * width))};
     return halves(e, vector);
   }
   Factors right(Value vector) {
     if (!bf16)
       return {vector};
     if (target.bf16Dot)
-      return {e.bitcast(vector, e.vec(e.bf16(), 2 * lanes))};
-    return halves(e, e.bitcast(vector, e.vec(e.i32())));
+      return {e.bitcast(vector, e.vec(e.bf16(), 2 * width))};
+    return halves(e, e.bitcast(vector, e.vec(e.i32(), width)));
   }
   /// `vector` with the bits outside of `seen` cleared.
   Value keep(Value vector, Value seen) {
-    Value bits = arith::AndIOp::create(e.b, e.loc, e.bitcast(vector, e.vec(e.i32())), seen);
+    Value bits = arith::AndIOp::create(e.b, e.loc, e.bitcast(vector, e.vec(e.i32(), width)), seen);
     return e.bitcast(bits, cast<VectorType>(vector.getType()));
   }
   Value multiply(const Factors &a, const Factors &b, Value sum) {
@@ -69,10 +70,10 @@ Value loadLeft(Emit &e, Value memref, ArrayRef<Value> at, bool bf16) {
 
 SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile &tile, Value steps,
                                ValueRange start) {
-  Step step{e, target, tile.bf16};
+  Step step{e, target, tile.bf16, tile.width};
   SmallVector<Value> sums(start);
   if (sums.empty())
-    sums.assign(tile.blocks * tile.rows * tile.columns, e.splat(0));
+    sums.assign(tile.blocks * tile.rows * tile.columns, e.splat(0, tile.width));
   auto multiplyBlock = [&](int64_t block, Value k, MutableArrayRef<Value> sums) {
     SmallVector<Value> vectors;
     SmallVector<Factors> right;
@@ -83,7 +84,7 @@ SmallVector<Value> emitProduct(Emit &e, const Target &target, const ProductTile 
     for (int64_t i = 0; i < tile.rows; ++i) {
       int64_t row = block * tile.rows + i;
       Factors left = step.left(tile.left(row, k));
-      Value seen = tile.seen ? e.broadcast(tile.seen(row, k)) : Value();
+      Value seen = tile.seen ? e.broadcast(tile.seen(row, k), tile.width) : Value();
       for (int64_t column = 0; column < tile.columns; ++column) {
         Value &sum = sums[i * tile.columns + column];
         sum = step.multiply(

@@ -14,7 +14,7 @@ inline constexpr int64_t productRows = 96;
 /// which is the last index of `at`.
 mlir::Value loadLeft(Emit &emit, mlir::Value memref, llvm::ArrayRef<mlir::Value> at, bool bf16);
 
-/// A block of a product: `rows` x `columns` vectors of 16 f32, over steps of k. A step is one k
+/// A block of a product: `rows` x `columns` vectors of f32, over steps of k. A step is one k
 /// where both sides are f32, and a pair of them where both are bf16. Several such blocks side by
 /// side, independent of each other, hide the latency of each other's chains: the rows and columns
 /// of the second are numbered on from those of the first.
@@ -22,12 +22,13 @@ struct ProductTile {
   int64_t blocks = 1;
   int64_t rows = 1;
   int64_t columns = 1;
+  int64_t width = lanes; ///< f32 of a vector
   bool bf16 = false;
   int64_t unroll = 1; ///< steps in the body of the loop
   /// The element of `row` at `step`: f32, or a pair of bf16 in an i32 (the even one in the low
   /// half).
   std::function<mlir::Value(int64_t row, mlir::Value step)> left;
-  /// Vector `column` at `step`: 16 x f32, or 16 pairs of bf16.
+  /// Vector `column` at `step`: `width` f32, or as many pairs of bf16.
   std::function<mlir::Value(int64_t column, mlir::Value step)> right;
   /// If set: asks for memory that is read later, called once before every `unroll` steps.
   std::function<void(mlir::Value step)> ahead;

@@ -107,7 +107,7 @@ void storeElements(Emit &e, Value vector, Value memref, ArrayRef<Value> at, Valu
   if (type.getElementType().isF32() && stored.isInteger(16))
     vector = e.toBf16(vector);
   if (getElementTypeOrSelf(vector).isBF16())
-    vector = arith::BitcastOp::create(e.b, e.loc, e.vec(stored), vector);
+    vector = e.bitcast(vector, type.cloneWith({}, stored));
   if (cast<MemRefType>(memref.getType()).getRank() == 0) {
     e.store(vector::ExtractOp::create(e.b, e.loc, vector, 0), memref, {});
     return;

@@ -31,6 +31,7 @@ std::vector<Variant> variants() {
           {"window_in_prefix", "causal, prefix = 21 : i64, window = 3 : i64", 2, 2, 8, 8},
           {"chunk", "causal, chunk = 7 : i64", 4, 2, 8, 12},
           {"chunk_alone", "chunk = 20 : i64", 2, 1, 8, 8},
+          {"narrow_heads", "causal, window = 40 : i64", 8, 8, 6, 7},
           {"one_group_of_eight", "causal", 8, 1, 64, 64},
           {"shared_by_sixteen", "causal, window = 40 : i64", 16, 1, 16, 32}};
 }
