@@ -80,25 +80,31 @@ FailureOr<FusionSet> FusionSet::parse(StringRef text, std::string &error, Fusion
     return llvm::join(names, ", ");
   };
   FusionSet set, byName;
-  bool first = true;
-  for (StringRef item : llvm::split(text, ',')) {
+  SmallVector<StringRef> items;
+  text.split(items, ',');
+  for (auto [place, item] : llvm::enumerate(items)) {
     item = item.trim();
-    bool remove = item.consume_front("-");
-    if (first && remove)
+    if (item == "all" && place == 0) {
       set = all();
-    first = false;
+      continue;
+    }
+    if (item == "none" && items.size() == 1)
+      continue;
+    if (item == "all" || item == "none" || (item.starts_with("-") && place == 0)) {
+      error = "'" + text.str() + "' is no choice of fusions: expected all, none, NAME,... or " +
+              "all,-NAME,...";
+      return failure();
+    }
+    bool remove = item.consume_front("-");
     const Stage *stage = findStage(item);
-    if (!remove && (item == "all" || item == "none")) {
-      set = item == "all" ? all() : none();
-    } else if (!stage || !stage->isFusion) {
+    if (!stage || !stage->isFusion) {
       error =
           item.empty() ? "expected the name of a fusion" : "unknown fusion '" + item.str() + "'";
       error += "; the names are " + known();
       return failure();
-    } else {
-      set = remove ? set.without(stage->name) : set.with(stage->name);
-      byName = remove ? byName.without(stage->name) : byName.with(stage->name);
     }
+    set = remove ? set.without(stage->name) : set.with(stage->name);
+    byName = remove ? byName.without(stage->name) : byName.with(stage->name);
   }
   if (named)
     named->bits = byName.bits & set.bits;

@@ -41,9 +41,9 @@ public:
   static FusionSet none() { return FusionSet(); }
 
   /// Reads `all`, `none`, `NAME,...` or `all,-NAME,...`: names are added, and taken out with a `-`,
-  /// from left to right; a list that begins with a `-` begins with all. On failure `error` says
-  /// what was found and which names there are. `named`, if given, gets those that are in the result
-  /// by their own names and not by `all`.
+  /// from left to right; `all` can only stand first and `none` alone, and a `-` takes from what
+  /// stands before it. On failure `error` says what was found and which names there are. `named`,
+  /// if given, gets those that are in the result by their own names and not by `all`.
   static mlir::FailureOr<FusionSet> parse(llvm::StringRef text, std::string &error,
                                           FusionSet *named = nullptr);
 

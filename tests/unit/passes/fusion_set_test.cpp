@@ -36,7 +36,7 @@ TEST(FusionSet, ReadsNamesWithAndWithoutFuse) {
 TEST(FusionSet, TakesNamesOut) {
   FusionSet rest = FusionSet::all().without("fuse-elementwise");
   EXPECT_EQ(parsed("all,-fuse-elementwise"), rest);
-  EXPECT_EQ(parsed("-elementwise"), rest);
+  EXPECT_EQ(parsed("all,-elementwise,elementwise"), FusionSet::all());
   EXPECT_EQ(parsed("fuse-attention,-fuse-attention"), FusionSet::none());
 }
 
@@ -46,6 +46,16 @@ TEST(FusionSet, NamesWhatItDoesNotKnow) {
   // A stage that always runs is no fusion.
   EXPECT_THAT(errorOf("expand-composites"), testing::HasSubstr("unknown fusion"));
   EXPECT_THAT(errorOf(""), testing::HasSubstr("expected the name of a fusion"));
+}
+
+TEST(FusionSet, RefusesWhatCouldMeanTwoThings) {
+  for (llvm::StringRef text :
+       {"-attention", "-all", "-none", "all,none", "none,all", "none,attention", "attention,all",
+        "attention,none", "none,-attention", "all,all", "none,none"})
+    EXPECT_EQ(errorOf(text), "'" + text.str() +
+                                 "' is no choice of fusions: expected all, none, NAME,... or "
+                                 "all,-NAME,...");
+  EXPECT_THAT(errorOf("all,-all"), testing::HasSubstr("unknown fusion 'all'"));
 }
 
 TEST(FusionSet, WritesWhatItReads) {
