@@ -32,20 +32,33 @@ static std::string table(const std::vector<CatalogEntry> &entries) {
   return text;
 }
 
+static Json describe(const std::vector<CatalogEntry> &entries) {
+  std::vector<Json> all;
+  for (const CatalogEntry &entry : entries) {
+    std::vector<Json::Member> members = {{"name", entry.name}, {"summary", entry.summary}};
+    if (!entry.kind.empty())
+      members.insert(members.begin() + 1, {"kind", entry.kind});
+    all.push_back(Json::object(members));
+  }
+  return Json::array(all);
+}
+
 int list(const Invocation &invocation) {
   Parser parser(invocation, "Lists the built-in models, the passes, the operations of graphs, or "
                             "the operations that have kernels.");
-  std::string what;
+  std::string what, json;
   parser.app()
       .add_option("WHAT", what, "models, passes, ops or kernels")
       ->required()
       ->check(CLI::IsMember({"models", "passes", "ops", "kernels"}));
+  parser.addJson(json);
   if (auto code = parser.parse())
     return *code;
-  Status printed = print(table(what == "models"   ? listModels()
-                               : what == "passes" ? listPasses()
-                               : what == "ops"    ? listOperations()
-                                                  : listKernels()));
+  const std::vector<CatalogEntry> entries = what == "models"   ? listModels()
+                                            : what == "passes" ? listPasses()
+                                            : what == "ops"    ? listOperations()
+                                                               : listKernels();
+  Status printed = report(table(entries), describe(entries), json);
   return printed ? exitOk : fail(printed.error());
 }
 
