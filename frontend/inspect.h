@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontend/formats/checkpoint.h"
+#include "frontend/model.h"
 
 #include <optional>
 #include <string>
@@ -39,5 +40,9 @@ struct Inspection {
 /// vocabulary, is described, with the reason in `remarks`. Errors (data): missing, damaged, or of a
 /// kind that holds no model.
 Result<Inspection> inspectFiles(const std::string &path, const OpenOptions &options = {});
+
+/// Describes a model that has no files of weights: a graph, or the text of one at any level. Looks
+/// at the same options as `show`. Errors: as for `show`.
+Result<Inspection> inspectGraph(const ModelSource &source, const CompileOptions &options = {});
 
 } // namespace heddle

@@ -13,12 +13,26 @@
 
 namespace heddle {
 
+static bool isThere(const std::string &path) {
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+Status checkHasFile(const std::string &name, std::string_view expected) {
+  if (!findShape(name) || isThere(name))
+    return {};
+  return dataError(
+      fmt::format("{}: is a built-in shape, which has no file; expected {}", name, expected));
+}
+
 /// Gives `model` the weights the options ask for.
 static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &options) {
   if (options.weights.empty()) {
     model.weights = randomWeights(options.seed);
     return model;
   }
+  if (Status file = checkHasFile(options.weights, "a checkpoint for --weights"); !file)
+    return file.error();
   auto checkpoint = openCheckpoint(options.weights, options.opening);
   if (!checkpoint)
     return checkpoint.error();
@@ -91,6 +105,15 @@ static std::string shapeNames() {
   return names;
 }
 
+/// Of no shape's name, and with no folder in it: it may have been meant as either.
+static Status checkThere(const std::string &name) {
+  if (name.find('/') != std::string::npos || isThere(name))
+    return {};
+  return dataError(fmt::format("{}: there is no such file, and no built-in shape of that name; "
+                               "the shapes are {}",
+                               name, shapeNames()));
+}
+
 Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &options) {
   if (name == "-")
     return fromStandardInput(options);
@@ -100,11 +123,8 @@ Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &option
                         .weights = nullptr,
                         .checkpoint = std::nullopt},
                        options);
-  struct stat status = {};
-  if (stat(name.c_str(), &status) != 0 && name.find('/') == std::string::npos)
-    return dataError(fmt::format("{}: there is no such file, and no built-in shape of that name; "
-                                 "the shapes are {}",
-                                 name, shapeNames()));
+  if (Status there = checkThere(name); !there)
+    return there.error();
   auto file = runtime::MappedFile::open(name);
   if (file && recognise(file->bytes()) == FileKind::text) {
     std::span<const std::byte> bytes = file->bytes();
@@ -120,7 +140,21 @@ Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options) {
       options);
 }
 
+Result<bool> isGraph(const std::string &name) {
+  if (name == "-" || findShape(name))
+    return true;
+  if (Status there = checkThere(name); !there)
+    return there.error();
+  auto file = runtime::MappedFile::open(name);
+  if (!file || recognise(file->bytes()) != FileKind::text)
+    return false;
+  const std::span<const std::byte> bytes = file->bytes();
+  return mayBeGraph({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+}
+
 Result<std::unique_ptr<Tokenizer>> tokenizerOf(const std::string &name) {
+  if (Status file = checkHasFile(name, "a checkpoint, its folder, or a tokenizer"); !file)
+    return file.error();
   if (mayBeTokenizer(name))
     return openTokenizer(name);
   auto checkpoint = openCheckpoint(name);

@@ -39,6 +39,15 @@ Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &option
 /// The same for a graph.
 Result<LoadedModel> loadModel(const Graph &graph, const LoadOptions &options = {});
 
+/// Whether `name` is that of a model without files of weights: a built-in shape, or graph text, in
+/// a file or on standard input ("-"). Error (data): there is neither a file nor a shape of that
+/// name.
+Result<bool> isGraph(const std::string &name);
+
+/// Error (data) where `name` is that of a built-in shape, which has no file. `expected`: what would
+/// be right.
+Status checkHasFile(const std::string &name, std::string_view expected);
+
 /// The tokenizer of the model `name`, which need not be more than one: a tokenizer's own file, a
 /// GGUF file, a folder, or a checkpoint with a tokenizer beside it. Errors (data): there is none.
 Result<std::unique_ptr<Tokenizer>> tokenizerOf(const std::string &name);

@@ -43,6 +43,7 @@ private:
 };
 
 class ChoiceTable;
+struct ModelInfo;
 
 /// How far a compilation has come.
 struct Progress {
@@ -71,6 +72,9 @@ struct CompileOptions {
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;
   std::function<void(const Progress &)> progress = {};
+  /// Called by `compile` with what the source says of the model (as `inspect` gives it), once it is
+  /// read and the weights are found to fit, before anything is compiled; an error ends it there.
+  std::function<Status(const ModelInfo &)> check = {};
   /// Where compiled code is kept for the next time; empty: nowhere. A folder of the user's alone,
   /// else it is not used: ModelInfo::cacheMiss tells.
   std::string cacheFolder = "";
@@ -92,6 +96,7 @@ struct ModelInfo {
   int64_t vocabulary = 0;               ///< ids it takes are below this
   int64_t words = 0;                    ///< logits of a row
   int64_t context = 0;                  ///< the longest sequence it is made for; 0: not said
+  int64_t longest = 0; ///< positions in its table, beyond which it cannot go; 0: no table
   bool hasCache = false;
   int64_t kernels = 0;     ///< compiled functions
   int64_t compiled = 0;    ///< those of them that were not kept from an earlier time
@@ -138,8 +143,9 @@ private:
 };
 
 /// What the source alone says of the model: its name, words, vocabulary and context, whether it has
-/// a cache. Compiles nothing. Errors: as for `show`.
-Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options = {});
+/// a cache. Compiles nothing. Errors: as for `show`; `weights`, if given, that do not fit it.
+Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options = {},
+                          const runtime::WeightStore *weights = nullptr);
 
 /// Compiles a model and binds its weights. One compilation serves calls of every length. Errors: as
 /// for `show`, and those of the weights: a parameter that is missing or of another shape.

@@ -10,7 +10,6 @@ struct ModelState {
   ModelInfo info;
   std::vector<ModelInput> inputs;
   size_t mainInput = 0;    ///< the ids (or vectors) that sessions drive; its sequences follow it
-  int64_t longest = 0;     ///< positions beyond which a table of positions ends; 0: no such table
   std::string notSessions; ///< why sessions cannot drive it; empty where they can
 
   std::vector<std::shared_ptr<const void>> code; ///< what the programs' kernels point into

@@ -50,11 +50,12 @@ static Result<int64_t> contextOf(const ModelState &model, int64_t asked) {
   int64_t context = asked ? asked : model.info.context ? model.info.context : 2048;
   if (context < 1)
     return usageError("context: needs at least 1 position, found " + std::to_string(context));
-  if (model.longest && context > model.longest) {
+  const int64_t longest = model.info.longest;
+  if (longest && context > longest) {
     if (asked)
-      return usageError("context: the model has " + std::to_string(model.longest) +
-                        " positions, found " + std::to_string(asked));
-    context = model.longest;
+      return usageError("context: the model's table has " + counted(longest, "position") +
+                        ", found " + std::to_string(asked));
+    context = longest;
   }
   return context;
 }

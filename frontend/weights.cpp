@@ -2,6 +2,9 @@
 #include "frontend/weights.h"
 
 #include "frontend/graph.h"
+#include "runtime/text.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -118,7 +121,9 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
 
 Result<std::shared_ptr<runtime::WeightStore>> checkpointWeights(const Checkpoint &checkpoint) {
   auto weights = std::make_shared<runtime::WeightStore>();
-  weights->setOrigin(checkpoint.path);
+  const ModelConfig &config = checkpoint.config;
+  weights->setOrigin(fmt::format("{} ({}, {} wide, {}, {} words)", checkpoint.path, config.family,
+                                 config.width, counted(config.layers, "layer"), config.vocabulary));
   for (const auto &file : checkpoint.files)
     weights->keep(file);
   for (const TensorInfo &tensor : checkpoint.tensors) {

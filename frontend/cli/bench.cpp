@@ -382,7 +382,7 @@ int bench(const Invocation &invocation) {
   if (!model)
     return fail(model.error());
   CompileOptions compiling = parser.common.compileOptions();
-  auto info = inspect(model->source, compiling);
+  auto info = inspect(model->source, compiling, model->weights.get());
   if (!info)
     return fail(info.error());
   if (Status fits = fitContext(options, promptTokens, *info); !fits)

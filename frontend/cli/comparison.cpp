@@ -112,7 +112,7 @@ private:
 };
 
 Status Comparing::chooseTokens() {
-  auto info = inspect(model.source, options.compile);
+  auto info = inspect(model.source, options.compile, model.weights.get());
   if (!info)
     return info.error();
   int64_t most = info->context ? info->context - decoded : usualPrompt;

@@ -2,6 +2,7 @@
 #include "frontend/inspect.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
+#include "frontend/models/shapes.h"
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -30,8 +31,9 @@ static std::string tensorsText(const std::vector<InspectedTensor> &tensors) {
   }
   std::string text;
   for (size_t i = 0; i < tensors.size(); ++i)
-    text += fmt::format("  {:<{}}  {:>{}}  {:<6} {:>12}  {}\n", tensors[i].name, names, shape[i],
-                        shapes, tensors[i].type, tensors[i].bytes, tensors[i].use);
+    text += fmt::format("  {:<{}}  {:>{}}  {:<6} {:>12}{}{}\n", tensors[i].name, names, shape[i],
+                        shapes, tensors[i].type, tensors[i].bytes,
+                        tensors[i].use.empty() ? "" : "  ", tensors[i].use);
   return text;
 }
 
@@ -97,24 +99,51 @@ static std::string tokenizerOf(const std::string &path, const OpenOptions &optio
   return tokenizer->tokenizer ? tokenizer->path : tokenizer->whyNone;
 }
 
+/// What a model without files says of itself.
+static Result<Inspection> inspectDescribed(const Invocation &invocation, const std::string &name,
+                                           const CompileOptions &options) {
+  auto model = invocation.graph ? loadModel(*invocation.graph) : loadModel(name);
+  if (!model)
+    return model.error();
+  auto found = heddle::inspectGraph(model->source, options);
+  if (!found)
+    return found.error();
+  found->path = model->name;
+  if (const BuiltinShape *shape = invocation.graph ? nullptr : findShape(name)) {
+    found->format = "a built-in shape";
+    found->model.insert(found->model.begin(), {"shape", std::string(shape->about)});
+  }
+  found->remarks.emplace_back(
+      "weights are made up from a seed where --weights names no checkpoint");
+  return found;
+}
+
 int inspect(const Invocation &invocation) {
   Parser parser(invocation, "Tells what is in a model's files: sizes, metadata, tensors, their "
                             "types, and what heddle does with each. Reads headers only.");
   std::string path, json;
   OpenOptions options;
-  parser.app()
-      .add_option("MODEL", path, "a checkpoint, or any other file that may be one")
-      ->type_name("FILE")
-      ->required();
+  if (!invocation.graph)
+    parser.app()
+        .add_option("MODEL", path,
+                    "a checkpoint or any other file that may be one, graph text, a built-in shape")
+        ->type_name("FILE")
+        ->required();
   parser.reads(path);
   parser.addAllowUnknown(options);
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;
-  auto found = inspectFiles(path, options);
+  const auto isDescribed = invocation.graph ? Result<bool>(true) : isGraph(path);
+  if (!isDescribed)
+    return fail(isDescribed.error());
+  auto found = *isDescribed ? inspectDescribed(invocation, path, parser.common.compileOptions())
+                            : inspectFiles(path, options);
   if (!found)
     return fail(found.error());
-  const std::string tokenizer = found->runs ? tokenizerOf(path, options) : "";
+  const std::string tokenizer = *isDescribed  ? "none; --tokenizer names one"
+                                : found->runs ? tokenizerOf(path, options)
+                                              : "";
   Status written = report(textOf(*found, tokenizer), jsonOf(*found, tokenizer), json);
   return written ? exitOk : fail(written.error());
 }

@@ -3,6 +3,7 @@
 #include "frontend/cli/output_file.h"
 #include "frontend/explain.h"
 #include "runtime/parallel.h"
+#include "runtime/text.h"
 
 #include "fmt/format.h"
 
@@ -12,8 +13,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace heddle::command {
 
@@ -251,6 +254,40 @@ Status Parser::checkSummary() const {
   return OutputFile(*summary).open();
 }
 
+/// How many letters have to be put in, taken out or exchanged to make `b` of `a`.
+static size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1); // of what `a` begins with, against each beginning of `b`
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j)
+      diagonal = std::exchange(row[j + 1],
+                               std::min({diagonal + (a[i] != b[j]), row[j] + 1, row[j + 1] + 1}));
+  }
+  return row.back();
+}
+
+std::string Parser::unknownArgument() const {
+  const std::vector<std::string> left = parser.remaining();
+  if (left.empty())
+    return "";
+  auto isFlag = [](const std::string &text) { return text.size() > 1 && text[0] == '-'; };
+  const auto flag = std::ranges::find_if(left, isFlag);
+  if (flag == left.end())
+    return fmt::format("'{}' is one argument too many", left.front());
+  const std::string name = flag->substr(0, flag->find('='));
+  std::string nearest;
+  size_t least = name.size() / 3 + 1; // farther away, it is another word
+  for (const CLI::Option *option : parser.get_options())
+    for (const std::string &known : option->get_lnames())
+      if (const size_t distance = editDistance(name, "--" + known); distance < least) {
+        least = distance;
+        nearest = "--" + known;
+      }
+  return fmt::format("unknown option '{}'", name) +
+         (nearest.empty() ? "" : fmt::format("; the nearest is {}", nearest));
+}
+
 std::optional<int> Parser::parse() {
   try {
     parser.parse(invocation.argc, invocation.argv);
@@ -261,7 +298,10 @@ std::optional<int> Parser::parse() {
     Status printed = print(versionText() + "\n");
     return printed ? exitOk : fail(printed.error());
   } catch (const CLI::ParseError &error) {
-    note(fmt::format("{} (see {} --help)", error.what(), invocation.argv[0]));
+    // What is unknown may be why something else is missing or wrong.
+    const std::string unknown = unknownArgument();
+    note(fmt::format("{} (see {} --help)", unknown.empty() ? error.what() : unknown,
+                     invocation.argv[0]));
     return exitUsage;
   }
   for (const Status &usable : {checkNamed(), checkWritten(), checkSummary()})
@@ -283,6 +323,23 @@ Result<LoadedModel> Parser::load(int64_t context) const {
     for (const std::string &remark : loaded->checkpoint->remarks)
       note(remark);
   return loaded;
+}
+
+Status checkContext(int64_t asked, const ModelInfo &info) {
+  if (info.longest && asked > info.longest)
+    return usageError(fmt::format("--context: the model has a table of {}, found {}",
+                                  counted(info.longest, "position"), asked));
+  return {};
+}
+
+void noteContext(int64_t asked, const LoadedModel &model, const ModelInfo &info) {
+  using Kind = RotaryScaling::Kind; // of which one is made to go further, and says so
+  const bool isMeant =
+      model.checkpoint && model.checkpoint->config.rotary.scaling.kind == Kind::dynamic;
+  if (info.context && asked > info.context && !isMeant)
+    note(fmt::format("--context: {} is more than the {} the model was made for; its positions are "
+                     "computed and go on, but beyond those its results may be poor",
+                     asked, counted(info.context, "position")));
 }
 
 Result<std::vector<int64_t>> readNumbers(std::string_view option, const std::string &text,

@@ -99,6 +99,8 @@ private:
     const std::string *path;
     std::string before, after;
   };
+  /// What is wrong with an argument that the verb does not take; empty where there is none.
+  std::string unknownArgument() const;
   Status checkNamed() const;
   Status checkWritten() const;
   Status checkSummary() const;
@@ -112,6 +114,12 @@ private:
   std::string model;
   LoadOptions loading;
 };
+
+/// Whether sessions of a model can have the `asked` positions of --context (0: not said). Error
+/// (usage): it has a table of positions, and fewer.
+Status checkContext(int64_t asked, const ModelInfo &info);
+/// Tells where they are more than the model was made for.
+void noteContext(int64_t asked, const LoadedModel &model, const ModelInfo &info);
 
 /// Reads "128,512". Error (usage): a number that is none or not in [least, most], no number.
 Result<std::vector<int64_t>> readNumbers(std::string_view option, const std::string &text,

@@ -92,6 +92,8 @@ int quantize(const Invocation &invocation) {
   if (auto code = parser.parse())
     return *code;
 
+  if (Status file = checkHasFile(in, "a checkpoint"); !file)
+    return fail(file.error());
   options.type = findFileType(type);
   options.fallback = !noFallback;
   options.threads = parser.common.threads;

@@ -19,7 +19,7 @@ namespace {
 struct RunOptions {
   std::string prompt, promptFile;
   std::optional<std::string> promptIds;
-  std::string print = "text";
+  std::optional<std::string> print;
   int64_t tokens = 256;
   bool echo = false;
   SamplerOptions sampling;
@@ -146,18 +146,25 @@ conversationIds(const RunOptions &options, const Tokenizer &tokenizer, const std
   return tokenizer.encode(*text, false);
 }
 
+/// The ids of `--prompt-ids`.
+static Result<std::vector<int32_t>> listedIds(const std::string &text, int64_t vocabulary) {
+  auto numbers = readNumbers("--prompt-ids", text, 0, INT32_MAX);
+  if (!numbers)
+    return numbers.error();
+  for (int64_t id : *numbers)
+    if (vocabulary && id >= vocabulary) // without one it is no language model, which is told later
+      return usageError(fmt::format(
+          "--prompt-ids: {} is outside the model's vocabulary of {} words", id, vocabulary));
+  return std::vector<int32_t>(numbers->begin(), numbers->end());
+}
+
 /// The ids the model is given: those of the prompt after the mark that begins a text, or as listed.
-static Result<std::vector<int32_t>> promptIds(const RunOptions &options, const Tokenizer *tokenizer,
+static Result<std::vector<int32_t>> promptIds(const RunOptions &options, int64_t vocabulary,
+                                              const Tokenizer *tokenizer,
                                               const std::string &whyNone,
                                               const std::optional<Checkpoint> &checkpoint) {
-  std::vector<int32_t> ids;
-  if (options.promptIds) {
-    auto numbers = readNumbers("--prompt-ids", *options.promptIds, 0, INT32_MAX);
-    if (!numbers)
-      return numbers.error();
-    ids.assign(numbers->begin(), numbers->end());
-    return ids;
-  }
+  if (options.promptIds)
+    return listedIds(*options.promptIds, vocabulary);
   std::string text = options.prompt;
   if (!options.promptFile.empty()) {
     auto read = readText(options.promptFile);
@@ -205,11 +212,13 @@ static int64_t contextFor(const RunOptions &options, const ModelInfo &info, size
 }
 
 static void report(const Generated &generated, const Session &session, double seconds, bool quiet) {
+  if (quiet)
+    return;
   auto count = static_cast<int64_t>(generated.ids.size());
   if (generated.ending == Ending::context)
     note(fmt::format("the context of {} is full; stopped after {}",
                      counted(session.context(), "position"), counted(count, "new token")));
-  else if (!quiet)
+  else
     note(fmt::format("{} in {:.2f} s, {:.0f} a second", counted(count, "token"), seconds,
                      static_cast<double>(count) / std::max(seconds, 1e-9)));
 }
@@ -245,6 +254,41 @@ static int generate(Session &session, const RunOptions &options, std::span<const
   return exitOk;
 }
 
+namespace {
+
+/// What a run needs beside the compiled model.
+struct Prepared {
+  FoundTokenizer tokenizer;
+  std::vector<int32_t> prompt;
+  int64_t context = 0;
+};
+
+} // namespace
+
+/// What can be found out, and be wrong, before the model is compiled.
+static Result<Prepared> prepare(const RunOptions &options, const LoadedModel &model,
+                                const ModelInfo &info, bool quiet) {
+  if (Status fits = checkContext(options.context, info); !fits)
+    return fits.error();
+  auto tokenizer = loadTokenizer(model, options.tokenizer, info.words);
+  if (!tokenizer)
+    return tokenizer.error();
+  if (!tokenizer->tokenizer && (!options.stop.empty() || options.print == "text"))
+    return dataError(fmt::format("{} needs a tokenizer: {}",
+                                 options.stop.empty() ? "--print text" : "--stop",
+                                 tokenizer->whyNone));
+  if (model.checkpoint && !tokenizer->tokenizer && !options.print && !quiet)
+    note("prints ids: " + tokenizer->whyNone);
+  auto prompt = promptIds(options, info.vocabulary, tokenizer->tokenizer.get(), tokenizer->whyNone,
+                          model.checkpoint);
+  if (!prompt)
+    return prompt.error();
+  const int64_t context = contextFor(options, info, prompt->size());
+  if (Status fits = checkPrompt(prompt->size(), context); !fits)
+    return fits.error();
+  return Prepared{std::move(*tokenizer), std::move(*prompt), context};
+}
+
 int run(const Invocation &invocation) {
   Parser parser(invocation, "Generates text with a model.");
   parser.addModel();
@@ -256,37 +300,29 @@ int run(const Invocation &invocation) {
   auto model = parser.load(options.context);
   if (!model)
     return fail(model.error());
+  const bool quiet = parser.common.quiet;
+  Prepared prepared;
   CompileOptions compiling = parser.common.compileOptions();
-  // What can be checked before the compilation is.
-  auto info = inspect(model->source, compiling);
-  if (!info)
-    return fail(info.error());
-  auto tokenizer = loadTokenizer(*model, options.tokenizer, info->words);
-  if (!tokenizer)
-    return fail(tokenizer.error());
-  if (!options.stop.empty() && !tokenizer->tokenizer)
-    return fail(dataError("--stop needs a tokenizer: " + tokenizer->whyNone));
-  bool quiet = parser.common.quiet;
-  if (model->checkpoint && !tokenizer->tokenizer && !quiet)
-    note("prints ids: " + tokenizer->whyNone);
-  auto prompt =
-      promptIds(options, tokenizer->tokenizer.get(), tokenizer->whyNone, model->checkpoint);
-  if (!prompt)
-    return fail(prompt.error());
-  int64_t context = contextFor(options, *info, prompt->size());
-  if (Status fits = checkPrompt(prompt->size(), context); !fits)
-    return fail(fits.error());
-
+  compiling.check = [&](const ModelInfo &info) -> Status {
+    auto ready = prepare(options, *model, info, quiet);
+    if (!ready)
+      return ready.error();
+    prepared = std::move(*ready);
+    return {};
+  };
   auto compiled = compileWithProgress(*model, compiling, !quiet);
   if (!compiled)
     return fail(compiled.error());
-  auto session = compiled->session({.context = context, .threads = parser.common.threads});
+  auto session = compiled->session({.context = prepared.context, .threads = parser.common.threads});
   if (!session)
     return fail(session.error());
+  if (!quiet)
+    noteContext(options.context, *model, compiled->info());
   std::span<const int64_t> ends;
   if (model->checkpoint)
     ends = model->checkpoint->endTokens;
-  return generate(*session, options, *prompt, tokenizer->tokenizer.get(), ends, quiet);
+  return generate(*session, options, prepared.prompt, prepared.tokenizer.tokenizer.get(), ends,
+                  quiet);
 }
 
 } // namespace heddle::command

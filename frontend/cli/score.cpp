@@ -40,7 +40,36 @@ std::string table(const TextScore &score, int64_t context) {
                      score.sum, score.sum / static_cast<double>(score.scored), score.perplexity());
 }
 
+/// A text as its model reads it.
+struct Tokens {
+  std::vector<int32_t> ids;
+  int32_t bos = TextMarks::none; ///< what windows begin with
+};
+
 } // namespace
+
+/// The ids of the text in `file`, of which at least one must come after another.
+static Result<Tokens> readTokens(const std::string &file, const LoadedModel &model,
+                                 const std::string &tokenizerPath, int64_t words) {
+  auto text = readText(file);
+  if (!text)
+    return text.error();
+  auto tokenizer = loadTokenizer(model, tokenizerPath, words);
+  if (!tokenizer)
+    return tokenizer.error();
+  if (!tokenizer->tokenizer)
+    return dataError("a text needs a tokenizer: " + tokenizer->whyNone);
+  const TextMarks &marks = tokenizer->tokenizer->marks();
+  auto ids = tokenizer->tokenizer->encode(*text, false);
+  if (!ids)
+    return ids.error();
+  const int32_t bos = marks.addsBos ? marks.bos : TextMarks::none;
+  const int64_t count = std::ssize(*ids);
+  if (count + (bos != TextMarks::none) < 2)
+    return dataError(fmt::format("{}: has {}, expected one that another stands before", file,
+                                 counted(count, "token")));
+  return Tokens{std::move(*ids), bos};
+}
 
 int score(const Invocation &invocation) {
   Parser parser(invocation, "Scores a text: the logarithm of its likelihood, and its perplexity.");
@@ -61,37 +90,31 @@ int score(const Invocation &invocation) {
   auto model = parser.load(context);
   if (!model)
     return fail(model.error());
-  auto text = readText(file);
-  if (!text)
-    return fail(text.error());
+  const bool quiet = parser.common.quiet;
+  Tokens tokens;
   CompileOptions compiling = parser.common.compileOptions();
-  auto info = inspect(model->source, compiling);
-  if (!info)
-    return fail(info.error());
-  auto tokenizer = loadTokenizer(*model, tokenizerPath, info->words);
-  if (!tokenizer)
-    return fail(tokenizer.error());
-  if (!tokenizer->tokenizer)
-    return fail(dataError("a text needs a tokenizer: " + tokenizer->whyNone));
-  const TextMarks &marks = tokenizer->tokenizer->marks();
-  auto ids = tokenizer->tokenizer->encode(*text, false);
-  if (!ids)
-    return fail(ids.error());
-  const int32_t bos = marks.addsBos ? marks.bos : TextMarks::none;
-  const int64_t count = std::ssize(*ids);
-  if (count + (bos != TextMarks::none) < 2)
-    return fail(dataError(fmt::format("{}: has {}, expected one that another stands before", file,
-                                      counted(count, "token"))));
-  if (context == 0)
-    context = info->context ? std::min(info->context, count + 1) : count + 1;
-
-  auto compiled = compileWithProgress(*model, compiling, !parser.common.quiet);
+  // What can be wrong before the model is compiled.
+  compiling.check = [&](const ModelInfo &info) -> Status {
+    if (Status fits = checkContext(context, info); !fits)
+      return fits;
+    auto read = readTokens(file, *model, tokenizerPath, info.words);
+    if (!read)
+      return read.error();
+    tokens = std::move(*read);
+    const int64_t whole = std::ssize(tokens.ids) + 1;
+    if (context == 0)
+      context = info.context ? std::min(info.context, whole) : whole;
+    return {};
+  };
+  auto compiled = compileWithProgress(*model, compiling, !quiet);
   if (!compiled)
     return fail(compiled.error());
   auto session = compiled->session({.context = context, .threads = parser.common.threads});
   if (!session)
     return fail(session.error());
-  auto result = scoreTokens(*session, std::move(*ids), bos);
+  if (!quiet)
+    noteContext(context, *model, compiled->info());
+  auto result = scoreTokens(*session, std::move(tokens.ids), tokens.bos);
   if (!result)
     return fail(result.error());
   Status printed = report(table(*result, context), describe(*result, context), json);

@@ -126,16 +126,16 @@ Result<Source> open(const ModelSource &text, const CompileOptions &options) {
   state.info.name = signature.name;
   state.info.words = signature.words;
   state.info.context = signature.context;
+  state.info.longest = signature.longest;
   if (signature.longest && (!signature.context || signature.context > signature.longest))
     state.info.context = signature.longest;
-  state.info.hasCache = signature.hasCache;
+  state.info.hasCache = bool(signature.cache);
   state.info.isa = source.prefill->choices().target.name.str();
   state.info.fuse = source.prefill->choices().fusions.str();
   if (signature.mainInput < signature.inputs.size())
     state.info.vocabulary = signature.inputs[signature.mainInput].vocabulary;
   state.inputs = std::move(signature.inputs);
   state.mainInput = signature.mainInput;
-  state.longest = signature.longest;
   state.notSessions = std::move(signature.whyNotSessions);
   return source;
 }
@@ -244,10 +244,14 @@ static std::atomic<int64_t> compilationCount = 0;
 
 int64_t compilations() { return compilationCount; }
 
-Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options) {
+Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options,
+                          const runtime::WeightStore *weights) {
   auto opened = open(source, options);
   if (!opened)
     return opened.error();
+  if (weights)
+    if (Status fit = checkWeights(opened->prefill->module(), *weights); !fit)
+      return fit.error();
   return opened->state->info;
 }
 
@@ -310,7 +314,6 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
     if (options.progress)
       options.progress({"compile", done, 2});
   };
-  report(0);
   auto opened = open(source, options);
   if (!opened)
     return opened.error();
@@ -320,12 +323,18 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
 
   ModelState &state = *opened->state;
   ModelInfo &info = state.info;
+  const double reading = clock.lap();
+  if (options.check)
+    if (Status status = options.check(info); !status)
+      return status.error();
+  clock.lap(); // what it took is not ours
+  report(0);
   runtime::ThreadPool pool(options.threads);
   auto compiled = findOrGenerate(*opened, unsigned(pool.workers()), options);
   if (!compiled)
     return compiled.error();
   // Reading, finding and linking are part of both ways.
-  info.lowerSeconds = clock.lap() - info.codeSeconds;
+  info.lowerSeconds = reading + clock.lap() - info.codeSeconds;
   ++compilationCount;
   report(2);
 

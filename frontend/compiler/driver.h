@@ -91,11 +91,11 @@ Level levelOf(mlir::ModuleOp module);
 struct Signature {
   std::string name;
   std::vector<ModelInput> inputs;
-  size_t mainInput = 0; ///< the ids whose rows are cached, or wanted; none: inputs.size()
-  int64_t words = 0;    ///< logits of a row
-  int64_t context = 0;  ///< as the module says; 0: it does not
-  int64_t longest = 0;  ///< rows of the table of positions; 0: there is none
-  bool hasCache = false;
+  size_t mainInput = 0;       ///< the ids whose rows are cached, or wanted; none: inputs.size()
+  int64_t words = 0;          ///< logits of a row
+  int64_t context = 0;        ///< as the module says; 0: it does not
+  int64_t longest = 0;        ///< rows of the table of positions; 0: there is none
+  mlir::Type cache;           ///< of the KV cache; null: there is none
   std::string whyNotSessions; ///< empty where sessions can drive it
 };
 Status readSignature(mlir::ModuleOp module, Signature &signature);
@@ -105,8 +105,8 @@ void keepSignature(mlir::ModuleOp module, const Signature &signature);
 /// Tells `weights` what made-up values are to be like: those of a product sum over its depth.
 void noteSpreads(mlir::ModuleOp module, runtime::WeightStore &weights);
 
-/// Whether `weights` have every parameter that the module declares, in its shape; all that are
-/// missing or differ are in the error, with the places that ask for them.
+/// Whether `weights` have every parameter that the module declares, in its shape. The error names
+/// one that differs, or else is missing, with the place that asks for it, and how many there are.
 Status checkWeights(mlir::ModuleOp module, const runtime::WeightStore &weights);
 
 /// The way of `compile` without the weights: what is compiled, or found, is thrown away.

@@ -69,7 +69,7 @@ std::vector<codegen::Argument> Oracle::State::arguments(std::span<const Prompt> 
       if (!isMain)
         part = found == given.end() ? std::span<const int32_t>()
                                     : std::span(found->second[size_t(prompt.slot)]);
-      int64_t position = isMain && signature.hasCache ? lengths[size_t(prompt.slot)] : 0;
+      int64_t position = isMain && signature.cache ? lengths[size_t(prompt.slot)] : 0;
       batch.sequences.push_back(
           {int32_t(ids.size()), int32_t(part.size()), int32_t(position), int32_t(prompt.slot)});
       ids.insert(ids.end(), part.begin(), part.end());

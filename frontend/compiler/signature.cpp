@@ -92,7 +92,7 @@ std::string textOf(Attribute attribute) {
 }
 
 /// What `keepSignature` wrote on `program`, which somebody may have edited.
-Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs) {
+Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs, int64_t &longest) {
   Attribute kept = program->getAttr(ir::argumentsAttrName);
   if (!kept)
     return {};
@@ -108,14 +108,16 @@ Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs) {
       return wrong("has " + textOf(argument) + ", not a dictionary");
     for (NamedAttribute each : said) {
       auto name = dyn_cast<StringAttr>(each.getValue());
-      auto words = dyn_cast<IntegerAttr>(each.getValue());
+      auto count = dyn_cast<IntegerAttr>(each.getValue());
+      bool counts = count && count.getType().isInteger(64) && count.getInt() > 0;
       if (each.getName() == "name" && name)
         input.name = name.str();
-      else if (each.getName() == "words" && words && words.getType().isInteger(64) &&
-               words.getInt() > 0)
-        input.vocabulary = words.getInt();
+      else if (each.getName() == "words" && counts)
+        input.vocabulary = count.getInt();
+      else if (each.getName() == "positions" && counts)
+        longest = count.getInt();
       else
-        return wrong("needs 'name', a string, and 'words', a positive i64, not " +
+        return wrong("needs 'name', a string, and 'words' or 'positions', a positive i64, not " +
                      textOf(argument));
     }
   }
@@ -155,7 +157,7 @@ Status readSignature(ModuleOp module, Signature &signature) {
   std::optional<size_t> rows = reader.cachedRows ? reader.cachedRows : reader.selectedRows;
   if (!forward) {
     rows = rowsOfLogits(program);
-    if (Status status = readArguments(program, signature.inputs); !status)
+    if (Status status = readArguments(program, signature.inputs, signature.longest); !status)
       return status;
   }
   for (size_t i = 0; !rows && i < type.getNumInputs(); ++i)
@@ -163,7 +165,9 @@ Status readSignature(ModuleOp module, Signature &signature) {
       rows = i;
   signature.mainInput = rows && *rows > 0 ? *rows - 1 : signature.inputs.size();
   signature.whyNotSessions = whyNotSessions(signature.inputs, signature.mainInput, type);
-  signature.hasCache = llvm::any_of(type.getInputs(), llvm::IsaPred<ir::CacheType>);
+  for (Type input : type.getInputs())
+    if (isa<ir::CacheType>(input))
+      signature.cache = input;
   if (signature.whyNotSessions.empty())
     signature.words = cast<RankedTensorType>(type.getResult(0)).getDimSize(1);
   // Text of level loops that does not say so: ids are words of the logits.
@@ -180,19 +184,20 @@ Status readSignature(ModuleOp module, Signature &signature) {
 void keepSignature(ModuleOp module, const Signature &signature) {
   Builder builder(module.getContext());
   SmallVector<Attribute> arguments;
-  for (const ModelInput &input : signature.inputs) {
+  for (size_t i = 0; i < signature.inputs.size(); ++i) {
+    const ModelInput &input = signature.inputs[i];
     NamedAttrList said;
     if (!input.name.empty())
       said.set("name", builder.getStringAttr(input.name));
     if (input.vocabulary > 0)
       said.set("words", builder.getI64IntegerAttr(input.vocabulary));
+    if (signature.longest > 0 && i == signature.mainInput + 1)
+      said.set("positions", builder.getI64IntegerAttr(signature.longest));
     arguments.push_back(said.getDictionary(module.getContext()));
   }
   for (auto program : module.getOps<ir::ProgramOp>())
     if (!program.isLoad())
       program->setAttr(ir::argumentsAttrName, builder.getArrayAttr(arguments));
-  if (signature.longest && (!signature.context || signature.longest < signature.context))
-    module->setAttr(ir::contextAttrName, builder.getI64IntegerAttr(signature.longest));
 }
 
 } // namespace heddle::detail

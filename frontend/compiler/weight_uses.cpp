@@ -76,20 +76,30 @@ void noteSpreads(ModuleOp module, runtime::WeightStore &weights) {
 }
 
 Status checkWeights(ModuleOp module, const runtime::WeightStore &weights) {
-  std::string wrong;
+  std::string first;
+  int64_t declared = 0, wrong = 0;
+  bool isMissing = false; // the first, and others may tell more: their sizes
   SmallVector<llvm::StringRef> made = ir::madeParams(module);
   for (auto param : module.getOps<ir::ParamOp>()) {
     if (llvm::is_contained(made, param.getSymName()))
       continue;
+    ++declared;
     auto type = cast<RankedTensorType>(param.getType());
     ElementType element = *codegen::elementTypeOf(type.getElementType());
     auto reader = weights.reader(param.getSymName().str(), element, type.getShape());
-    if (!reader)
-      wrong += (wrong.empty() ? "" : "\n") + placeOf(param.getLoc()) + reader.error().message;
+    if (reader)
+      continue;
+    const bool isThere = weights.find(param.getSymName().str()) != nullptr;
+    if (wrong == 0 || (isMissing && isThere)) {
+      first = placeOf(param.getLoc()) + reader.error().message;
+      isMissing = !isThere;
+    }
+    ++wrong;
   }
-  if (wrong.empty())
-    return {};
-  return dataError(std::move(wrong));
+  if (wrong > 1)
+    first += "; " + (wrong == declared ? "none" : std::to_string(declared - wrong)) + " of the " +
+             std::to_string(declared) + " parameters of the model fit";
+  return wrong ? Status(dataError(std::move(first))) : Status();
 }
 
 } // namespace heddle::detail
