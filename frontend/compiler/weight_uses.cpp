@@ -4,6 +4,7 @@
 #include "codegen/element_types.h"
 #include "ir/load.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -77,29 +78,40 @@ void noteSpreads(ModuleOp module, runtime::WeightStore &weights) {
 
 Status checkWeights(ModuleOp module, const runtime::WeightStore &weights) {
   std::string first;
-  int64_t declared = 0, wrong = 0;
-  bool isMissing = false; // the first, and others may tell more: their sizes
+  bool isMissing = false; // the first; one that is there tells more: its sizes
+  int64_t declared = 0;
+  SmallVector<std::string> wrong;
   SmallVector<llvm::StringRef> made = ir::madeParams(module);
   for (auto param : module.getOps<ir::ParamOp>()) {
     if (llvm::is_contained(made, param.getSymName()))
       continue;
     ++declared;
+    const std::string name = param.getSymName().str();
     auto type = cast<RankedTensorType>(param.getType());
     ElementType element = *codegen::elementTypeOf(type.getElementType());
-    auto reader = weights.reader(param.getSymName().str(), element, type.getShape());
+    auto reader = weights.reader(name, element, type.getShape());
     if (reader)
       continue;
-    const bool isThere = weights.find(param.getSymName().str()) != nullptr;
-    if (wrong == 0 || (isMissing && isThere)) {
+    const bool isThere = weights.find(name) != nullptr;
+    if (wrong.empty() || (isMissing && isThere)) {
       first = placeOf(param.getLoc()) + reader.error().message;
       isMissing = !isThere;
     }
-    ++wrong;
+    wrong.push_back(name);
   }
-  if (wrong > 1)
-    first += "; " + (wrong == declared ? "none" : std::to_string(declared - wrong)) + " of the " +
-             std::to_string(declared) + " parameters of the model fit";
-  return wrong ? Status(dataError(std::move(first))) : Status();
+  if (wrong.empty())
+    return {};
+  const auto count = int64_t(wrong.size());
+  if (count > 1 && count == declared)
+    first += "; none of the " + std::to_string(declared) + " parameters of the model fit";
+  else if (count > 1) {
+    constexpr size_t named = 6;
+    first += "; " + std::to_string(count) + " of the " + std::to_string(declared) +
+             " parameters of the model do not fit: " +
+             llvm::join(llvm::ArrayRef(wrong).take_front(named), ", ") +
+             (wrong.size() > named ? ", ..." : "");
+  }
+  return dataError(std::move(first));
 }
 
 } // namespace heddle::detail
