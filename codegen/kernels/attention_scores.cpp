@@ -23,6 +23,8 @@ static constexpr int64_t block = runtime::keyBlock;
 
 /// Vectors of scores in a tile for AVX-512: they leave registers for both sides.
 static constexpr int64_t scoreTile = 24;
+/// Tiles from one to the one that is asked for meanwhile: the next one would come too late.
+static constexpr int64_t tilesAhead = 2;
 static constexpr double hidden = -std::numeric_limits<double>::infinity();
 
 void AttentionEmitter::packQueries(Value count) {
@@ -136,15 +138,16 @@ SmallVector<Value> AttentionEmitter::multiplyKeys(const ScoreTile &scores) {
                : widenEntries(e, keyElement, loaded, scales.empty() ? Value() : scales[column]);
   };
   // All rows meet these keys before the next ones come, for longer than hardware looks ahead. The
-  // first-level cache has no room for those.
+  // first-level cache has no room for those. Asked for in the order of memory, whatever the order
+  // they are read in, they come faster.
   tile.ahead = [&](Value step) {
     int64_t line = lineBytes / runtime::entryBytes(keyElement);
+    int64_t width = tile.columns * perStep;
     for (int64_t head = 0; head < tile.blocks; ++head)
-      for (int64_t column = 0; column < tile.columns; ++column)
-        for (int64_t at = 0; at < tile.unroll * perStep; at += line) {
-          Value next = e.add(keyPlace(head, tile.columns + column, step), at);
-          e.prefetch(keys, {next}, false, Emit::Near::second);
-        }
+      for (int64_t at = 0; at < tile.unroll * width; at += line) {
+        Value next = e.add(e.mul(step, width), tilesAhead * keySteps() * width + at);
+        e.prefetch(keys, {e.add(bases[head], next)}, false, Emit::Near::second);
+      }
   };
   return emitProduct(e, context.target, tile, e.index(keySteps()));
 }
