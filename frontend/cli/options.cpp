@@ -288,6 +288,16 @@ std::string Parser::unknownArgument() const {
          (nearest.empty() ? "" : fmt::format("; the nearest is {}", nearest));
 }
 
+/// What CLI11 says, but for "--tokens: 1 required N missing" and "--tokens: At Most 1 required but
+/// received 2".
+static std::string inPlainWords(const CLI::ParseError &error) {
+  const std::string said = error.what();
+  const std::string option = said.substr(0, said.find(':'));
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch))
+    return said;
+  return option + (said.ends_with(" missing") ? ": needs a value" : ": is given more than once");
+}
+
 std::optional<int> Parser::parse() {
   try {
     parser.parse(invocation.argc, invocation.argv);
@@ -300,7 +310,7 @@ std::optional<int> Parser::parse() {
   } catch (const CLI::ParseError &error) {
     // What is unknown may be why something else is missing or wrong.
     const std::string unknown = unknownArgument();
-    note(fmt::format("{} (see {} --help)", unknown.empty() ? error.what() : unknown,
+    note(fmt::format("{} (see {} --help)", unknown.empty() ? inPlainWords(error) : unknown,
                      invocation.argv[0]));
     return exitUsage;
   }
