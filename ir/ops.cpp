@@ -44,6 +44,17 @@ Type roundingFor(TypedValue<RankedTensorType> weight) {
   return blocks ? Type(blocks.rowsFor()) : element;
 }
 
+bool NormOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange found) {
+  // A plan may store the result in bf16, a fusion in blocks of rows.
+  auto type = cast<RankedTensorType>(inferred.front());
+  auto stored = found.size() == 1 ? dyn_cast<RankedTensorType>(found.front()) : RankedTensorType();
+  if (!stored || stored.getShape() != type.getShape())
+    return false;
+  auto blocks = dyn_cast<BlocksType>(stored.getElementType());
+  bool whole = !stored.isDynamicDim(stored.getRank() - 1);
+  return stored == type || stored.getElementType().isBF16() || (blocks && blocks.ofRows() && whole);
+}
+
 //===-- Weights and constants
 //-------------------------------------------------------------------===//
 

@@ -273,7 +273,7 @@ def Heddle_NormOp : Heddle_Op<"norm", [Pure, InferTypeOpAdaptorWithIsCompatible,
   let arguments = (ins Heddle_NormKindAttr:$kind, Heddle_F32Tensor:$input,
                        Optional<Heddle_FloatTensor>:$weight, Optional<Heddle_FloatTensor>:$bias,
                        F64Attr:$epsilon);
-  let results = (outs Heddle_FloatTensor:$result);
+  let results = (outs Heddle_FactorTensor:$result);
   let assemblyFormat = [{
     custom<Keyword>($kind) $input (`weight` `(` $weight^ `)`)? (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)
   }];

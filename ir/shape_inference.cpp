@@ -265,13 +265,6 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, MaybeLocation location, 
   return success();
 }
 
-bool NormOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange found) {
-  // A plan may store the result in bf16.
-  auto type = cast<RankedTensorType>(inferred.front());
-  return found.size() == 1 && (found.front() == type ||
-                               found.front() == type.clone(BFloat16Type::get(type.getContext())));
-}
-
 LogicalResult NormOp::inferReturnTypes(MLIRContext *, MaybeLocation location, Adaptor adaptor,
                                        Types &types) {
   auto type = tensorOf(adaptor.getInput());

@@ -177,4 +177,20 @@ def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
   let statistics = [Statistic<"fused", "fused", "trees that became a map">];
 }
 
+def FuseQuantise : Pass<"fuse-quantise", "::mlir::func::FuncOp"> {
+  let summary = "rows of a norm are made into blocks as they are normalised";
+  let description = [{
+    A product with a quantised weight quantises its input first. Where nothing but such products reads a norm, and all take blocks of one
+    kind, the norm writes blocks itself: no f32 goes to memory, and a phase less is waited for. The blocks are those that `quantise` makes,
+    bit for bit.
+
+    It does not fire where anything else reads the norm, the scores that choose experts for example, where the weights take blocks of
+    different kinds, and on rows of less than 256 columns, which do not gain.
+
+    Example: tests/lit/passes/fuse-quantise.mlir
+  }];
+  let dependentDialects = ["::heddle::ir::HeddleDialect"];
+  let statistics = [Statistic<"fused", "fused", "norms that write blocks">];
+}
+
 #endif // HEDDLE_PASSES_PASSES

@@ -40,6 +40,8 @@ llvm::ArrayRef<Stage> stages() {
        true, createFuseEpilogue},
       {"fuse-elementwise", "trees of elementwise operations become one map", true,
        createFuseElementwise},
+      {"fuse-quantise", "rows of a norm are made into blocks as they are normalised", true,
+       createFuseQuantise},
       {"remove-redundant", "once more, for what fusion left", false,
        [] { return createRemoveRedundant(); }},
   };

@@ -1,6 +1,7 @@
 // Kernels of norm: rows in two or three passes over data that stays in the nearest cache.
 #include "codegen/kernels/kernels.h"
 
+#include "codegen/kernels/quantise.h"
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/tiles.h"
 #include "ir/ops.h"
@@ -94,20 +95,37 @@ struct NormEmitter {
     return moments;
   }
 
-  void normalize(ArrayRef<Value> row) {
-    Moments moments = op.getKind() == NormKind::Rms ? rootMeanSquare(row) : layer(row);
-    Value scale = e.broadcast(moments.scale);
+  /// With the scale in all lanes.
+  Moments moments(ArrayRef<Value> row) {
+    Moments found = op.getKind() == NormKind::Rms ? rootMeanSquare(row) : layer(row);
+    found.scale = e.broadcast(found.scale);
+    return found;
+  }
+
+  /// The normalised entries of a row from `column` on; 0 outside of the mask, where there is one.
+  Value normalized(ArrayRef<Value> row, const Moments &moments, Value column, Value mask) {
+    Value x = load(row, column, mask);
+    Value y = mul(moments.mean ? centre(x, moments) : x, moments.scale);
+    if (weight)
+      y = mul(y, loadFloats(e, weight, {column}, mask));
+    if (bias)
+      y = add(y, loadFloats(e, bias, {column}, mask));
+    return inside(mask, y);
+  }
+
+  void storeRow(ArrayRef<Value> row) {
+    Moments found = moments(row);
     forLanes(e, e.index(0), width, whole, [&](Value column, Value mask) {
-      Value x = load(row, column, mask);
-      Value y = mul(moments.mean ? centre(x, moments) : x, scale);
-      if (weight)
-        y = mul(y, loadFloats(e, weight, {column}, mask));
-      if (bias)
-        y = add(y, loadFloats(e, bias, {column}, mask));
       SmallVector<Value> at(row);
       at.push_back(column);
-      storeElements(e, y, result, at, mask);
+      storeElements(e, normalized(row, found, column, mask), result, at, mask);
     });
+  }
+
+  void quantiseRow(ArrayRef<Value> row, RowQuantiser &rows) {
+    Moments found = moments(row);
+    rows.quantise(row,
+                  [&](Value column, Value mask) { return normalized(row, found, column, mask); });
   }
 };
 
@@ -118,7 +136,9 @@ struct NormKernel : KernelOpInterface::ExternalModel<NormKernel, NormOp> {
     KernelBuilder kernel(lowering, op, "norm");
     NormEmitter emitter{norm, kernel.emit};
     emitter.input = kernel.operand(0);
-    emitter.result = kernel.result();
+    const bool quantises = isa<BlocksType>(norm.getResult().getType().getElementType());
+    if (!quantises)
+      emitter.result = kernel.result();
     unsigned next = 1;
     if (norm.getWeight())
       emitter.weight = kernel.operand(next++);
@@ -128,9 +148,15 @@ struct NormKernel : KernelOpInterface::ExternalModel<NormKernel, NormOp> {
     emitter.whole = isMultiple(sizes.back(), lanes);
 
     Launch launch;
-    forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) { emitter.normalize(row); });
-    bool rms = norm.getKind() == NormKind::Rms;
-    launch.flops = elementCount(sizes) * constantSize(rms ? 4 : 8);
+    if (quantises) {
+      RowQuantiser rows(kernel, norm.getResult());
+      forTensorRows(kernel, launch, sizes,
+                    [&](ArrayRef<Value> row) { emitter.quantiseRow(row, rows); });
+    } else {
+      forTensorRows(kernel, launch, sizes, [&](ArrayRef<Value> row) { emitter.storeRow(row); });
+    }
+    int64_t flops = norm.getKind() == NormKind::Rms ? 4 : 8;
+    launch.flops = elementCount(sizes) * constantSize(flops + (quantises ? quantiseFlops : 0));
     launch.bytes = bytesOf(lowering.context, norm.getResult());
     for (Value operand : op->getOperands())
       launch.bytes = launch.bytes + bytesOf(lowering.context, operand);

@@ -113,10 +113,10 @@ public:
            const std::map<std::string, double> &without) {
     std::map<std::string, std::pair<double, double>> sums;
     for (const auto &[id, time] : with)
-      if (auto shape = fusedSteps.find(id); shape != fusedSteps.end())
+      if (auto shape = shapeOf(id, fusedSteps); shape != fusedSteps.end())
         sums[shape->second].first += time;
     for (const auto &[id, time] : without)
-      if (auto shape = unfusedSteps.find(id); shape != unfusedSteps.end())
+      if (auto shape = shapeOf(id, unfusedSteps); shape != unfusedSteps.end())
         sums[shape->second].second += time;
     for (const auto &[shape, times] : sums) {
       Both &both = measured[shape][tokens];
@@ -153,6 +153,17 @@ private:
     Times fused, unfused;
   };
 
+  using Steps = std::map<std::string, std::string>;
+
+  /// The step's in `steps`. What is made on the way down is called after what it is made of,
+  /// "norm.quantised".
+  static Steps::const_iterator shapeOf(const std::string &id, const Steps &steps) {
+    auto found = steps.find(id);
+    if (found != steps.end() || !id.ends_with(".quantised"))
+      return found;
+    return steps.find(id.substr(0, id.rfind('.')));
+  }
+
   /// Every operation of the graph that a fusion took, and all that either program joins with it,
   /// belongs to the shape of the fusion.
   void findPlaces(const Program &fused) {
@@ -182,8 +193,8 @@ private:
     spread(unfused->explanation, &unfusedSteps);
   }
 
-  std::map<std::string, std::string> fusedSteps, unfusedSteps; ///< the shape of each step, by id
-  std::map<std::string, std::map<int64_t, Both>> measured;     ///< by shape and length
+  Steps fusedSteps, unfusedSteps;                          ///< the shape of each step, by id
+  std::map<std::string, std::map<int64_t, Both>> measured; ///< by shape and length
 };
 
 /// The names of all fusions, so that none is declined by an earlier table.

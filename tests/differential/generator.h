@@ -112,6 +112,7 @@ private:
 
   //===-- Products --------------------------------------------------------------------------===//
 
+  std::string blocks();
   void multiplyByWeight();
   /// Of two nodes.
   void multiply();

@@ -3,6 +3,11 @@
 
 namespace heddle::test {
 
+/// Weights in blocks that are about as near to fp64 as bf16 is, of each kind of activations.
+std::string Generator::blocks() {
+  return fmt::format("!heddle.blocks<{}>", chance(70) ? "q8_0" : "int8");
+}
+
 void Generator::multiplyByWeight() {
   const Node *picked = pick([](const Node &x) {
     return x.rank() >= 2 && x.rank() <= 4 && x.dim(-1) >= 0 && (x.is("f32") || x.is("bf16"));
@@ -12,7 +17,8 @@ void Generator::multiplyByWeight() {
   Node x = *picked;
   bool transposed = chance(50);
   int64_t n = size(), k = x.shape.back();
-  Node w = weight(transposed ? Shape{n, k} : Shape{k, n}, chance(35) ? "bf16" : "f32");
+  std::string element = transposed && k > 0 && chance(40) ? blocks() : chance(35) ? "bf16" : "f32";
+  Node w = weight(transposed ? Shape{n, k} : Shape{k, n}, element);
   Shape shape = x.shape;
   shape.back() = n;
   keep(emit(fmt::format("matmul {}, {}{}", x.name, w.name, transposed ? " {transpose_rhs}" : ""),
@@ -51,7 +57,8 @@ void Generator::gate() {
   Node x = *picked;
   int64_t d = x.shape[1], hidden = size();
   bool transposed = chance(50);
-  std::string element = chance(30) ? "bf16" : "f32";
+  bool quantised = transposed && chance(50);
+  std::string element = quantised ? blocks() : chance(30) ? "bf16" : "f32";
   Shape in = transposed ? Shape{hidden, d} : Shape{d, hidden};
   Shape out = transposed ? Shape{d, hidden} : Shape{hidden, d};
   Node g = weight(in, element), u = weight(in, element), down = weight(out, element);
@@ -67,7 +74,8 @@ void Generator::gate() {
       emit(fmt::format("matmul {}, {}{}", x.name, u.name, marks), {x, u}, {x.shape[0], hidden});
   if (chance(20))
     keep(a);
-  keep(binaryOf("mul", emit("unary " + kind + " " + a.name, {a}, a.shape), b));
+  Node gated = binaryOf("mul", emit("unary " + kind + " " + a.name, {a}, a.shape), b);
+  keep(quantised && chance(70) ? product(gated, d, blocks().c_str()) : gated);
 }
 
 void Generator::norm() {
@@ -76,6 +84,9 @@ void Generator::norm() {
   if (!picked)
     return;
   Node x = *picked;
+  bool isBlocks = x.rank() >= 2 && x.rank() <= 4 && chance(25);
+  if (isBlocks) // as wide as rows must be for a norm to write blocks
+    x = product(x, oneOf<int64_t>({255, 256, 256, 300}), "f32");
   bool isLayer = chance(50);
   std::vector<Node> operands = {x};
   std::string parts;
@@ -84,9 +95,15 @@ void Generator::norm() {
       operands.push_back(weight({x.shape.back()}));
       parts += fmt::format(" {}({})", part, operands.back().name);
     }
-  keep(emit(fmt::format("norm {} {}{} {{epsilon = 1.0e-01 : f64}}", isLayer ? "layer" : "rms",
-                        x.name, parts),
-            operands, x.shape));
+  Node norm = emit(fmt::format("norm {} {}{} {{epsilon = 1.0e-01 : f64}}",
+                               isLayer ? "layer" : "rms", x.name, parts),
+                   operands, x.shape);
+  // Read by products that take blocks, of one kind or of both, and by others or not.
+  int64_t products = isBlocks ? 1 + below(2) : 0;
+  for (int64_t i = 0; i < products; ++i)
+    keep(product(norm, size(), blocks().c_str()));
+  if (products == 0 || chance(20))
+    keep(norm);
 }
 
 void Generator::reduce() {

@@ -88,7 +88,7 @@ Node Generator::weight(Shape shape, const std::string &element) {
   params[id] = numbers(shape);
   globals += fmt::format("heddle.param @{} : {}\n", id, node.type());
   body += fmt::format("  {} = heddle.weight @{} : {}\n", node.name, id, node.type());
-  rounds |= element == "bf16";
+  rounds |= element != "f32";
   return node;
 }
 

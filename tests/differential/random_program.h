@@ -11,7 +11,7 @@ struct RandomProgram {
   std::vector<Call> calls;
   /// Whether a small error stays one: nothing compares numbers that were computed.
   bool isContinuous = true;
-  /// Whether anything is rounded to bf16.
+  /// Whether anything is rounded to bf16 or into blocks.
   bool rounds = false;
 };
 

@@ -1,0 +1,98 @@
+// Norms that write blocks, as `fuse-quantise` lets them, give the bits of those that write f32 for
+// `quantise` to read.
+#include "tests/unit/codegen/jit_runner.h"
+
+#include "codegen/jit/machine.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace heddle::test {
+namespace {
+
+struct Case {
+  std::string format;
+  const char *isa;
+  bool decode;
+};
+
+void PrintTo(const Case &c, std::ostream *stream) {
+  *stream << c.format << ' ' << c.isa << (c.decode ? " decode" : " prefill");
+}
+
+/// A norm of `[rows, width]` whose result is of `element`, and a product with it.
+std::string modelText(const char *kind, int64_t width, const std::string &format,
+                      const std::string &element) {
+  const std::string weight = fmt::format("tensor<33x{}x!heddle.blocks<{}>>", width, format);
+  const std::string input = fmt::format("tensor<?x{}xf32>", width);
+  const std::string row = fmt::format("tensor<{}xf32>", width);
+  const std::string made = fmt::format("tensor<?x{}x{}>", width, element);
+  return fmt::format("heddle.param @n : {0}\nheddle.param @d : {1}\n"
+                     "func.func @forward(%x: {2}) -> tensor<?x33xf32> {{\n"
+                     "%n = heddle.weight @n : {0}\n%d = heddle.weight @d : {1}\n"
+                     "%h = heddle.norm {3} %x weight(%n) {{epsilon = 1.0e-05 : f64}} : ({2}, {0}) "
+                     "-> {4}\n"
+                     "%y = heddle.linear %h, %d {{transpose_rhs}} : ({4}, {1}) -> "
+                     "tensor<?x33xf32> {{\n^bb0(%p: f32):\nheddle.yield %p : f32\n}}\n"
+                     "return %y : tensor<?x33xf32>\n}}\n",
+                     row, weight, input, kind, made);
+}
+
+std::vector<float> randomValues(int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = float(int(engine() % 2001) - 1000) / 1000;
+  return values;
+}
+
+class WrittenBlocks : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    if (!codegen::selectTarget(GetParam().isa))
+      GTEST_SKIP() << "this processor cannot run " << GetParam().isa;
+  }
+
+  std::vector<float> run(const std::string &text, int64_t width, int64_t rows, int threads) {
+    const Weights weights = {{"n", randomValues(width, 1)}, {"d", randomValues(33 * width, 2)}};
+    auto model = compileText(
+        text, weights, {.isa = GetParam().isa, .threads = threads, .decode = GetParam().decode});
+    if (!model)
+      return {};
+    const std::vector<float> x = randomValues(rows * width, 3);
+    const int64_t shape[] = {rows, width};
+    runtime::Call call;
+    call.tensor(0, x.data(), shape);
+    model->run(call);
+    return model->result(0);
+  }
+};
+
+TEST_P(WrittenBlocks, AreThoseOfQuantise) {
+  const std::string &format = GetParam().format;
+  const std::string element = format == "q8_0" ? "!heddle.blocks<row32>" : "!heddle.blocks<row256>";
+  for (const char *kind : {"rms", "layer"})
+    // Less than a block; whole blocks and some columns more.
+    for (int64_t width : {7, 300})
+      for (int64_t rows : {1, 103}) {
+        SCOPED_TRACE(fmt::format("{} of {} columns and {} rows", kind, width, rows));
+        auto expected = run(modelText(kind, width, format, "f32"), width, rows, 1);
+        ASSERT_EQ(expected.size(), size_t(rows * 33));
+        ASSERT_EQ(run(modelText(kind, width, format, element), width, rows, 3), expected);
+      }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char *format : {"q8_0", "q4_k"})
+    for (const char *isa : {"avx2", "avx512", "avx512_bf16"})
+      for (bool decode : {false, true})
+        all.push_back({format, isa, decode});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Formats, WrittenBlocks, testing::ValuesIn(cases()));
+
+} // namespace
+} // namespace heddle::test
