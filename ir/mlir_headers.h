@@ -3,6 +3,14 @@
 // of these together and only one or two files want them.
 #pragma once
 
+// The installed libraries are built without statistics, so their constructors would leave those of
+// a debug build unset. Which kind there is, this header decides by NDEBUG.
+#ifndef NDEBUG
+#define NDEBUG
+#include "llvm/ADT/Statistic.h"
+#undef NDEBUG
+#endif
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
