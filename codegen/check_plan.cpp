@@ -1,6 +1,7 @@
 // Whether the plan noted on a graph can be carried out.
 #include "codegen/check_plan.h"
 
+#include "codegen/kernels/key_source.h"
 #include "codegen/plan.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -71,6 +72,8 @@ private:
       if (phase.contains(root.getDefiningOp()))
         return op.emitOpError("is joined to the kernel that makes its operand");
     }
+    if (llvm::any_of(phase, [&](Operation *other) { return replacesKeysOf(&op, other); }))
+      return op.emitOpError("is joined to a kernel that reads the keys it replaces");
     phase.insert(&op);
     return success();
   }

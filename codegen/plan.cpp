@@ -9,6 +9,7 @@
 
 #include "codegen/check_plan.h"
 #include "codegen/element_types.h"
+#include "codegen/kernels/key_source.h"
 #include "codegen/lowering.h"
 #include "codegen/passes.h"
 
@@ -90,7 +91,9 @@ struct Plan : impl::PlanBase<Plan> {
           operand = views.of(operand).root;
         return phase.contains(operand.getDefiningOp());
       });
-      if (depends || phase.empty())
+      bool replaces =
+          llvm::any_of(phase, [&](Operation *other) { return replacesKeysOf(&op, other); });
+      if (depends || replaces || phase.empty())
         phase.clear();
       else
         op.setAttr(joinedAttrName, UnitAttr::get(op.getContext()));

@@ -8,13 +8,38 @@ using namespace heddle::ir;
 
 namespace heddle::codegen {
 
+/// Whether both append to one layer of one cache.
+static bool appendAlike(CacheAppendInterface a, CacheAppendInterface b) {
+  auto argumentOf = [](CacheAppendInterface append) {
+    Value cache = append.getCache();
+    while (auto before = cache.getDefiningOp<CacheAppendInterface>())
+      cache = before.getCache();
+    return cache;
+  };
+  return a.getLayer() == b.getLayer() && argumentOf(a) == argumentOf(b);
+}
+
+static bool appendsBetween(CacheAppendInterface append, Operation *end) {
+  for (Operation *op = append->getNextNode(); op && op != end; op = op->getNextNode())
+    if (auto other = dyn_cast<CacheAppendInterface>(op); other && appendAlike(append, other))
+      return true;
+  return false;
+}
+
 CacheAppendInterface cacheOf(AttentionOp attention) {
   auto append = dyn_cast_or_null<CacheAppendInterface>(attention.getKey().getDefiningOp());
   bool inPlace = append && attention.getKey() == append.getAllKeys() &&
                  attention.getValue() == append.getAllValues() && attention.getMasked() &&
                  attention.getQueries() == append.getRows() &&
-                 attention.getKeys() == append.getKeyRows();
+                 attention.getKeys() == append.getKeyRows() && !appendsBetween(append, attention);
   return inPlace ? append : CacheAppendInterface();
+}
+
+bool replacesKeysOf(Operation *op, Operation *reader) {
+  auto append = dyn_cast<CacheAppendInterface>(op);
+  auto attention = dyn_cast<AttentionOp>(reader);
+  CacheAppendInterface read = attention ? cacheOf(attention) : CacheAppendInterface();
+  return append && read && appendAlike(append, read);
 }
 
 bool packsBySequence(AttentionOp attention, const PlanContext &context) {

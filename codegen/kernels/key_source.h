@@ -8,8 +8,12 @@
 namespace heddle::codegen {
 
 /// The append whose cache `attention` reads in place, null where it reads tensors. In place needs
-/// a mask over the sequences of that append: without one, a query would see its neighbours' keys.
+/// a mask over the sequences of that append: without one, a query would see its neighbours' keys;
+/// and that nothing else is appended to the layer before.
 ir::CacheAppendInterface cacheOf(ir::AttentionOp attention);
+
+/// Whether `op` appends to the layer of the cache that `reader` reads in place.
+bool replacesKeysOf(mlir::Operation *op, mlir::Operation *reader);
 
 /// Whether the keys of `attention` are tensors that a batch describes row by row. Each sequence is
 /// then packed from a whole block on, so that what its queries get does not depend on where in the

@@ -138,9 +138,46 @@ static std::vector<OpCase> fusedAttentionCases() {
   return {attention("attention", "", "", "", {x}, all), masked, skipped, hidden};
 }
 
+/// Two calls of attention on keys that are also the values: 1 and 2, then, appended in their place,
+/// -1 and -2. `isReadLate`: the first reads its keys when the others have been appended.
+static OpCase appendedTwice(const std::string &name, bool isReadLate) {
+  std::string cache = "!heddle.cache<1 x 1, 1, 1, f32>", heads = "tensor<1x?x1xf32>";
+  auto append = [&](const std::string &number, const std::string &before, const std::string &keys) {
+    return "%c" + number + ", %k" + number + ", %v" + number + ", %r" + number +
+           " = heddle.cache_append " + before + ", " + keys + ", " + keys +
+           ", %rows {layer = 0 : i64} : (" + cache + ", " + heads + ", " + heads +
+           ", !heddle.sequences) -> (" + cache + ", " + heads + ", " + heads +
+           ", !heddle.sequences)\n";
+  };
+  auto attend = [&](const std::string &number) {
+    return "%y" + number + " = heddle.attention %q, %k" + number + ", %v" + number +
+           " queries(%rows) keys(%r" + number + ") {causal, masked} : (" + heads + ", " + heads +
+           ", " + heads + ", !heddle.sequences, !heddle.sequences) -> " + heads +
+           " {\n^bb0(%s: f32):\n  heddle.yield %s : f32\n}\n";
+  };
+  std::string first = append("1", "%c", "%q"), second = append("2", "%c1", "%n");
+  return simpleCase(
+      name,
+      forward("%x: tensor<?x1xf32>, %rows: !heddle.sequences, %c: " + cache,
+              heads + ", " + heads + ", " + cache,
+              "%q = heddle.split_heads %x {heads = 1 : i64} : (tensor<?x1xf32>) -> " + heads +
+                  "\n%n = heddle.unary neg %q : (" + heads + ") -> " + heads + "\n" + first +
+                  (isReadLate ? second + attend("1") : attend("1") + second) + attend("2"),
+              "%y1, %y2, %c2"),
+      {Tensor64({2, 1}, {1, 2}), Batch::single(2)}, Tensor64({1, 2, 1}, {1, 1.8807970779778823}));
+}
+
+static std::vector<OpCase> appendedTwiceCases() {
+  std::vector<OpCase> cases = {appendedTwice("attention_before_its_keys_are_replaced", false),
+                               appendedTwice("attention_after_its_keys_are_replaced", true)};
+  for (OpCase &test : cases)
+    test.expected[0].push_back(Tensor64({1, 2, 1}, {-1, -1.1192029220221177}));
+  return cases;
+}
+
 std::vector<OpCase> fusedCases() {
   std::vector<OpCase> all = mapCases();
-  for (auto cases : {linearCases, fusedAttentionCases})
+  for (auto cases : {linearCases, fusedAttentionCases, appendedTwiceCases})
     for (OpCase &test : cases())
       all.push_back(std::move(test));
   return all;
