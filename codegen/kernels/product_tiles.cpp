@@ -25,7 +25,7 @@ bool prefetchesAhead(const Products &products, Phase phase, int64_t rows) {
   if (phase != Phase::decode || !comesFromMemory(products) || rows == 1)
     return false;
   // Two weights are two streams, which the hardware follows as far as four rows need it, but for
-  // lines that hold several weights in a byte.
+  // lines whose weights take less than a byte each.
   bool isPacked = products.panelBytes() < lanes * products.depth();
   return rows > 4 || products.weights == 1 || isPacked;
 }

@@ -1,4 +1,4 @@
-// heddle inspect: what is in a model's files.
+// heddle inspect: what is in a model, or in the files of one.
 #include "frontend/inspect.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
@@ -114,13 +114,14 @@ static Result<Inspection> inspectDescribed(const Invocation &invocation, const s
     found->model.insert(found->model.begin(), {"shape", std::string(shape->about)});
   }
   found->remarks.emplace_back(
-      "weights are made up from a seed where --weights names no checkpoint");
+      "weights are made up from a seed, unless a verb that runs it gets --weights");
   return found;
 }
 
 int inspect(const Invocation &invocation) {
-  Parser parser(invocation, "Tells what is in a model's files: sizes, metadata, tensors, their "
-                            "types, and what heddle does with each. Reads headers only.");
+  Parser parser(invocation,
+                "Tells what is in a model or its files: sizes, metadata, tensors, their "
+                "types, and what heddle does with each. Reads no weights.");
   std::string path, json;
   OpenOptions options;
   if (!invocation.graph)
@@ -137,6 +138,13 @@ int inspect(const Invocation &invocation) {
   const auto isDescribed = invocation.graph ? Result<bool>(true) : isGraph(path);
   if (!isDescribed)
     return fail(isDescribed.error());
+  for (const auto &[name, value] :
+       {std::pair("--dtype", parser.common.dtype), std::pair("--kv", parser.common.kv)})
+    if (value && !*isDescribed)
+      return fail(
+          usageError(fmt::format("{}: inspect tells what files hold; expected it with graph "
+                                 "text or a built-in shape",
+                                 name)));
   auto found = *isDescribed ? inspectDescribed(invocation, path, parser.common.compileOptions())
                             : inspectFiles(path, options);
   if (!found)

@@ -268,7 +268,8 @@ static size_t editDistance(std::string_view a, std::string_view b) {
 }
 
 std::string Parser::unknownArgument() const {
-  const std::vector<std::string> left = parser.remaining();
+  std::vector<std::string> left = parser.remaining();
+  std::erase(left, "--");
   if (left.empty())
     return "";
   auto isFlag = [](const std::string &text) { return text.size() > 1 && text[0] == '-'; };
@@ -293,9 +294,10 @@ std::string Parser::unknownArgument() const {
 static std::string inPlainWords(const CLI::ParseError &error) {
   const std::string said = error.what();
   const std::string option = said.substr(0, said.find(':'));
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch))
-    return said;
-  return option + (said.ends_with(" missing") ? ": needs a value" : ": is given more than once");
+  if (said.ends_with(" missing"))
+    return option + ": needs a value";
+  return said.find(": At Most 1 required") != said.npos ? option + ": is given more than once"
+                                                        : said;
 }
 
 std::optional<int> Parser::parse() {

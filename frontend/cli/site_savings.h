@@ -20,7 +20,6 @@ struct SiteSaving {
   std::optional<StepCost> decode = std::nullopt; ///< where there is a cache
 
   SiteSaving &operator+=(const SiteSaving &other);
-  bool operator==(const SiteSaving &) const = default;
 };
 
 /// For each of `fired`, places of one fusion, what the steps that come from the operations fused

@@ -114,6 +114,8 @@ Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs, int
         input.name = name.str();
       else if (each.getName() == "words" && counts)
         input.vocabulary = count.getInt();
+      else if (each.getName() == "positions" && counts && longest > 0)
+        return wrong("says 'positions' of two arguments");
       else if (each.getName() == "positions" && counts)
         longest = count.getInt();
       else

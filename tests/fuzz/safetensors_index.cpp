@@ -21,7 +21,8 @@ void read(std::string_view input) {
     return requireClear(index.error());
   std::set<std::string> files;
   for (const auto &[tensor, file] : index->fileOf) {
-    require(!file.empty() && file.find('/') == std::string::npos, "a file is in the same folder");
+    require(!file.empty() && file.find_first_of(std::string_view("/\0", 2)) == file.npos,
+            "a file is in the same folder");
     files.insert(file);
   }
   std::vector<std::pair<Safetensors, std::string>> parts;

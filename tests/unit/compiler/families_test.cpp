@@ -133,7 +133,9 @@ TEST(HfFolder, OpensShardsAndSaysWhatIsWrongWithThem) {
   wrong = map;
   wrong["more"] = "model-00002-of-00002.safetensors";
   EXPECT_NE(errorWith(wrong).find("tensor 'more' is not in"), std::string::npos);
-  for (const char *file : {"../model.safetensors", "/etc/passwd", "..", ""}) {
+  for (const std::string &file :
+       {std::string("../model.safetensors"), std::string("/etc/passwd"), std::string(".."),
+        std::string(), std::string("model-00002-of-00002.safetensors\0", 33)}) {
     wrong["more"] = file;
     EXPECT_NE(errorWith(wrong).find("the name of a file in the same folder"), std::string::npos);
   }
