@@ -1,17 +1,19 @@
-"""check_explain.py <file> <tokens> checks the JSON of heddle explain for the shape `tiny`."""
+"""check_explain.py <file> <tokens> [<shape>] checks the JSON of heddle explain for a built-in shape: `tiny`, `llama-110m`."""
 import json
 import sys
 
 path, tokens = sys.argv[1], int(sys.argv[2])
+shape = sys.argv[3] if len(sys.argv) > 3 else "tiny"
+layers, heads = {"tiny": (2, 4), "llama-110m": (12, 12)}[shape]
 with open(path, encoding="utf-8") as file:
     result = json.load(file)
 assert result["tokens"] == tokens and result["fuse"] == "all", result
 fusions = {fusion["name"]: fusion for fusion in result["fusions"]}
 attention = fusions["fuse-attention"]
-assert attention["fired"] == 2 and attention["declined"] is None, attention
+assert attention["fired"] == layers and attention["declined"] is None, attention
 (site,) = attention["sites"]
-assert site["operation"] == "layers.0-1.attention.mixed", site
-assert site["ids"] == ["layers.0.attention.mixed", "layers.1.attention.mixed"], site
+assert site["operation"] == f"layers.0-{layers - 1}.attention.mixed", site
+assert site["ids"] == [f"layers.{layer}.attention.mixed" for layer in range(layers)], site
 assert "layers.0.attention.scores" in site["from"], site
 assert any(place.startswith("frontend/") and place.split(":")[1].isdigit() for place in site["places"]), site
 for fusion in fusions.values():
@@ -35,14 +37,23 @@ for fusion in fusions.values():
                 assert elsewhere[what] == 0, (fusion["name"], phase, elsewhere)
     for miss in fusion["missed"]:
         assert miss["reason"] and miss["ids"], miss
+# Quantised weights of rows wide enough: each norm writes blocks, and spares the phase that made them.
+quantise = fusions["fuse-quantise"]
+if shape == "llama-110m":
+    assert quantise["fired"] == 2 * layers + 1 and not quantise["missed"], quantise
+    assert {site["operation"] for site in quantise["sites"]} == {
+        f"layers.0-{layers - 1}.attention_norm", f"layers.0-{layers - 1}.mlp_norm", "final_norm"}, quantise
+    assert quantise["saved"]["prefill"]["phases"] == quantise["fired"], quantise
+else:
+    assert quantise["fired"] == 0, quantise
 saved = attention["saved"]["prefill"]
-# Four heads of tokens x tokens scores in each layer; the cache gives keys rounded up to 16. Pieces of 2048
+# Each head has tokens x tokens scores in each layer; the cache gives keys rounded up to 16. Pieces of 2048
 # tokens see the keys before them.
 pieces = [min(2048, tokens - begin) for begin in range(0, tokens, 2048)]
 keys = [-(-min(begin + 2048, tokens) // 16) * 16 for begin in range(0, tokens, 2048)]
-scores = 2 * 4 * 4 * sum(rows * columns for rows, columns in zip(pieces, keys))
+scores = layers * heads * 4 * sum(rows * columns for rows, columns in zip(pieces, keys))
 assert saved["attention_bytes"] >= scores, (saved, scores)
 assert saved["phases"] > 0 and saved["bytes_moved"] >= 2 * scores, saved
 # What is left is a worker's share: so many bytes, and so many for each key.
-assert result["costs"]["prefill"]["attention_bytes"] < 2 * len(keys) * (65536 + 128 * max(keys)), result["costs"]
+assert result["costs"]["prefill"]["attention_bytes"] < layers * len(keys) * (65536 + 128 * max(keys)), result["costs"]
 assert result["costs"]["decode"]["phases"] > 0, result["costs"]
