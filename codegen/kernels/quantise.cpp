@@ -138,7 +138,8 @@ struct QuantiseKernel : KernelOpInterface::ExternalModel<QuantiseKernel, Quantis
       rows.quantise(row, [&](Value column, Value mask) {
         SmallVector<Value> at(row);
         at.push_back(column);
-        return loadFloats(kernel.emit, input, at, mask);
+        // Not loadFloats, which would repeat a row of width 1 in all lanes.
+        return mask ? kernel.emit.loadMasked(input, at, mask) : kernel.emit.loadVector(input, at);
       });
     });
     launch.bytes = bytesOf(kernel.context, quantise.getInput()) +
