@@ -1,5 +1,6 @@
 #include "frontend/cli/comparison.h"
 
+#include "frontend/cli/step_source.h"
 #include "frontend/explain.h"
 #include "frontend/oracle.h"
 
@@ -274,24 +275,33 @@ Status Comparing::measureOperations() {
   auto unfused = profileOf(*variants[1]);
   if (!unfused)
     return unfused.error();
+  std::map<std::string, size_t> rows; // by what they were made of
   for (const OperationInfo &operation : explanation.operations) {
     OperationTime time{.id = operation.id, .name = operation.name};
     if (auto node = fused->extract(operation.id))
       time.fusedMs = node.mapped();
-    for (const std::string &id : operation.from)
+    for (const std::string &id : operation.from) {
+      rows.try_emplace(id, result.operations.size());
       if (auto node = unfused->extract(id))
         time.unfusedMs += node.mapped();
-    if (time.fusedMs > 0 || time.unfusedMs > 0)
-      result.operations.push_back(std::move(time));
+    }
+    result.operations.push_back(std::move(time));
   }
-  // What one of the two has alone: made on the way down from level fused.
+  // Made on the way down from level fused. What the unfused program alone makes is part of what the
+  // operation has fused.
   for (const auto &[id, ms] : *fused) {
     auto node = unfused->extract(id);
     result.operations.push_back(
         {.id = id, .name = "", .fusedMs = ms, .unfusedMs = node ? node.mapped() : 0});
   }
-  for (const auto &[id, ms] : *unfused)
-    result.operations.push_back({.id = id, .name = "", .fusedMs = 0, .unfusedMs = ms});
+  for (const auto &[id, ms] : *unfused) {
+    if (auto row = findSource(rows, id); row != rows.end())
+      result.operations[row->second].unfusedMs += ms;
+    else
+      result.operations.push_back({.id = id, .name = "", .fusedMs = 0, .unfusedMs = ms});
+  }
+  std::erase_if(result.operations,
+                [](const OperationTime &time) { return time.fusedMs <= 0 && time.unfusedMs <= 0; });
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "frontend/cli/site_savings.h"
 
+#include "frontend/cli/step_source.h"
+
 #include <map>
 #include <set>
 #include <string>
@@ -58,12 +60,9 @@ public:
     return place->second = rootOf(std::string(place->second));
   }
 
-  /// That of a step. What is made on the way down is called after what it is made of,
-  /// "norm.quantised".
-  std::string rootOfStep(std::string id) {
-    while (!parents.contains(id) && id.rfind('.') != std::string::npos)
-      id.erase(id.rfind('.'));
-    return rootOf(id);
+  std::string rootOfStep(const std::string &id) {
+    auto source = findSource(parents, id);
+    return rootOf(source == parents.end() ? id : std::string(source->first));
   }
 
 private:

@@ -3,6 +3,7 @@
 #include "frontend/cli/tune.h"
 
 #include "frontend/cli/measure.h"
+#include "frontend/cli/step_source.h"
 #include "frontend/explain.h"
 
 #include "fmt/format.h"
@@ -113,10 +114,10 @@ public:
            const std::map<std::string, double> &without) {
     std::map<std::string, std::pair<double, double>> sums;
     for (const auto &[id, time] : with)
-      if (auto shape = shapeOf(id, fusedSteps); shape != fusedSteps.end())
+      if (auto shape = findSource(fusedSteps, id); shape != fusedSteps.end())
         sums[shape->second].first += time;
     for (const auto &[id, time] : without)
-      if (auto shape = shapeOf(id, unfusedSteps); shape != unfusedSteps.end())
+      if (auto shape = findSource(unfusedSteps, id); shape != unfusedSteps.end())
         sums[shape->second].second += time;
     for (const auto &[shape, times] : sums) {
       Both &both = measured[shape][tokens];
@@ -154,15 +155,6 @@ private:
   };
 
   using Steps = std::map<std::string, std::string>;
-
-  /// The step's in `steps`. What is made on the way down is called after what it is made of,
-  /// "norm.quantised".
-  static Steps::const_iterator shapeOf(const std::string &id, const Steps &steps) {
-    auto found = steps.find(id);
-    if (found != steps.end() || !id.ends_with(".quantised"))
-      return found;
-    return steps.find(id.substr(0, id.rfind('.')));
-  }
 
   /// Every operation of the graph that a fusion took, and all that either program joins with it,
   /// belongs to the shape of the fusion.
