@@ -6,9 +6,10 @@
 // exactly as the unfused graph does, which streaming with a running maximum would not, and the
 // scratch of 16 rows stays in the second-level cache up to eight thousand keys. In decode,
 // where one key head has too few chains to keep the multipliers busy, a tile takes several key
-// heads and sums up their values side by side. Where all query heads share one, a token is a single
-// tile: then scores, weights and values are phases of their own, and workers share the keys, the
-// rows and the columns of the values. No sum is cut, so that the bits stay the same.
+// heads and sums up their scores and their values side by side. Where all query heads share one, a
+// token is a single tile: then scores, weights and values are phases of their own, and workers
+// share the keys, the rows and the columns of the values. No sum is cut, so that the bits stay the
+// same.
 //
 // Every symbolic mask leaves each row an interval of keys: keys outside of all intervals of a tile
 // are never touched, and there is no mask arithmetic but at the ends of a row.
@@ -30,9 +31,7 @@ constexpr int64_t rowsOfScratch = 16;
 
 /// Chains of sums that hide each other's latency: that of a multiplication, in cycles, and twice as
 /// many where half a vector serves, of which two are multiplied at once.
-int64_t chainsAtOnce(AttentionOp op) {
-  return op.getValue().getType().getShape().back() <= lanes / 2 ? 8 : 4;
-}
+int64_t chainsAtOnce(AttentionOp op) { return valueLanesOf(op) < lanes ? 8 : 4; }
 
 /// What a plan may ask for: each row has its scores in every worker's scratch.
 constexpr int64_t mostQueryRows = 1024;

@@ -11,6 +11,10 @@ namespace heddle::codegen {
 int64_t keyHeadsOf(ir::AttentionOp op);
 int64_t groupOf(ir::AttentionOp op);
 
+/// Lanes of the vectors that values are multiplied in. Half a vector serves narrow ones, for half
+/// of the multiplications, where they come as f32 or as pairs of bf16.
+int64_t valueLanesOf(ir::AttentionOp op);
+
 /// What a plan decides.
 struct AttentionTiles {
   int64_t queryRows; ///< tokens of a tile
@@ -54,7 +58,7 @@ private:
     mlir::Value entries; ///< elements before the first one
     mlir::Value scales;  ///< bytes before its first scale, where there are any
   };
-  /// Vectors of 16 columns of the values, among those of the kernel.
+  /// Panels of 16 columns of the values, among those of the kernel.
   struct Panels {
     int64_t first, count;
   };
@@ -64,7 +68,6 @@ private:
   Size bindScratch();
   Size keyRows() const { return dims.sizes(op.getKey()).end()[-2]; }
   unsigned indexOf(mlir::Value operand) const;
-  CacheElement elementOf(mlir::TypedValue<mlir::RankedTensorType> tensor);
   void bindShared();
   Launch makeLaunch();
   void addGrid(Launch &launch);
@@ -154,7 +157,6 @@ private:
   int64_t chunkKeys() const;
   int64_t valueRows() const;
   int64_t valuePanels() const;
-  int64_t valueLanes() const;
 
   mutable ir::AttentionOp op; // its accessors are not const
   const PlanContext &context;
@@ -163,7 +165,7 @@ private:
   KernelBuilder kernel;
   Emit &e;
   AttentionStep step;
-  int64_t queryRows, heads, group, depth, valueWidth;
+  int64_t queryRows, heads, group, depth, valueWidth, valueLanes;
   CacheElement keyElement, valueElement;
   bool bf16Keys, bf16Values;
 

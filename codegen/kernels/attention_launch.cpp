@@ -16,6 +16,20 @@ int64_t groupOf(AttentionOp op) {
   return op.getQuery().getType().getShape().end()[-3] / keyHeadsOf(op);
 }
 
+/// What keys or values are in memory: in the cache, where they come from one.
+static runtime::CacheElement elementOf(AttentionOp op, TypedValue<RankedTensorType> tensor) {
+  if (CacheAppendInterface append = cacheOf(op))
+    return cacheElementOf(cast<CacheType>(append.getCache().getType()).getElement());
+  return cacheElementOf(tensor.getType().getElementType());
+}
+
+int64_t valueLanesOf(AttentionOp op) {
+  using enum runtime::CacheElement;
+  runtime::CacheElement element = elementOf(op, op.getValue());
+  bool narrow = op.getValue().getType().getShape().back() <= lanes / 2;
+  return narrow && (element == f32 || element == bf16) ? lanes / 2 : lanes;
+}
+
 Size scoreStride(AttentionOp op, const PlanContext &context) {
   return context.dims.sizes(op.getKey()).end()[-2] + constantSize(runtime::keyBlock);
 }
@@ -57,9 +71,9 @@ AttentionEmitter::AttentionEmitter(AttentionOp op, Lowering &lowering, Attention
       kernel(lowering, op, kernelName(step, context.phase)), e(kernel.emit), step(step),
       queryRows(tiles.queryRows), heads(tiles.keyHeads), group(groupOf(op)),
       depth(op.getQuery().getType().getShape().back()),
-      valueWidth(op.getValue().getType().getShape().back()), keyElement(elementOf(op.getKey())),
-      valueElement(elementOf(op.getValue())), bf16Keys(keyElement == CacheElement::bf16),
-      bf16Values(valueElement == CacheElement::bf16) {}
+      valueWidth(op.getValue().getType().getShape().back()), valueLanes(valueLanesOf(op)),
+      keyElement(elementOf(op, op.getKey())), valueElement(elementOf(op, op.getValue())),
+      bf16Keys(keyElement == CacheElement::bf16), bf16Values(valueElement == CacheElement::bf16) {}
 
 void AttentionEmitter::run() {
   bindBuffers();
@@ -142,12 +156,6 @@ void AttentionEmitter::addCost(Launch &launch) {
 }
 
 /// How the buffer that holds keys, or values, stores them.
-runtime::CacheElement AttentionEmitter::elementOf(TypedValue<RankedTensorType> tensor) {
-  if (append)
-    return cacheElementOf(cast<CacheType>(append.getCache().getType()).getElement());
-  return cacheElementOf(tensor.getType().getElementType());
-}
-
 unsigned AttentionEmitter::indexOf(Value operand) const {
   for (OpOperand &use : op->getOpOperands())
     if (use.getOperandNumber() >= 3 && use.get() == operand)

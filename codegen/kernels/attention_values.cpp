@@ -33,12 +33,6 @@ int64_t AttentionEmitter::valuePanels() const {
   int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 6 : 2) / heads);
   return llvm::divideCeil(panels(), llvm::divideCeil(panels(), most));
 }
-/// Half a vector serves narrow values, for half of the multiplications. Others than these do not
-/// come as f32 or pairs.
-int64_t AttentionEmitter::valueLanes() const {
-  bool plain = valueElement == CacheElement::f32 || bf16Values;
-  return plain && valueWidth <= lanes / 2 ? lanes / 2 : lanes;
-}
 int64_t AttentionEmitter::chunkKeys() const {
   int64_t fit = chunkBytes(context.phase) / (valueWidth * runtime::entryBytes(valueElement));
   return std::max(block, fit / block * block);
@@ -123,7 +117,7 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
     tile.blocks = heads;
     tile.rows = rows;
     tile.columns = panels.count;
-    tile.width = valueLanes();
+    tile.width = valueLanes;
     tile.bf16 = bf16Values;
     tile.unroll = edge ? 1 : 4;
     Value firstStep = e.div(step == AttentionStep::all ? chunk.low : firstKey, per);
@@ -169,7 +163,7 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
   };
   SmallVector<Value> tile(heads * rows * panels.count);
   forTile([&](int64_t i, Value own, int64_t column) {
-    tile[i] = e.loadVector(sums, {scratchRow(own), e.index(column)}, valueLanes());
+    tile[i] = e.loadVector(sums, {scratchRow(own), e.index(column)}, valueLanes);
   });
   tile = multiply(steps.begin, steps.bodyBegin, tile, true);
   tile = multiply(steps.bodyBegin, steps.bodyEnd, tile, false);
@@ -241,9 +235,9 @@ Value AttentionEmitter::columnPlace(const HeadPlace &place, Value step, int64_t 
   return e.add(place.entries, e.add(e.mul(step, valueWidth * per), column));
 }
 
-/// 16 columns of the values at a step, as f32 or as pairs of neighbouring positions.
+/// The columns of a panel of values at a step, as f32 or as pairs of neighbouring positions.
 Value AttentionEmitter::valueVector(const HeadPlace &place, Value step, int64_t panel) {
-  int64_t per = bf16Values ? 2 : 1, width = valueLanes() * per;
+  int64_t per = bf16Values ? 2 : 1, width = valueLanes * per;
   Value at = columnPlace(place, step, panel);
   int64_t rest = valueWidth % lanes == 0 ? width : (valueWidth - panel * lanes) * per;
   Value loaded = rest >= width ? e.loadVector(values, {at}, width)

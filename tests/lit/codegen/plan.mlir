@@ -69,3 +69,26 @@ module attributes {heddle.isa = "avx2", heddle.phase = "prefill"} {
     return %0, %1, %2, %3 : tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>
   }
 }
+
+// -----
+
+// In decode a tile of attention takes key heads enough for four chains of sums; for eight where half a vector serves a head's
+// values, which caches in f16 and int8 do not have.
+module attributes {heddle.isa = "avx512", heddle.phase = "decode"} {
+  // CHECK-LABEL: func.func @narrow_heads
+  func.func @narrow_heads(%q: tensor<8x?x8xf32>, %k: tensor<4x?x8xf32>, %rows: !heddle.sequences, %a: !heddle.cache<1 x 4, 8, 8, bf16>, %b: !heddle.cache<1 x 4, 8, 8, f16>) -> (tensor<8x?x8xf32>, tensor<8x?x8xf32>, !heddle.cache<1 x 4, 8, 8, bf16>, !heddle.cache<1 x 4, 8, 8, f16>) {
+    %a1, %ak, %av, %ar = heddle.cache_append %a, %k, %k, %rows {layer = 0 : i64} : (!heddle.cache<1 x 4, 8, 8, bf16>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences) -> (!heddle.cache<1 x 4, 8, 8, bf16>, tensor<4x?x8xbf16>, tensor<4x?x8xbf16>, !heddle.sequences)
+    %b1, %bk, %bv, %br = heddle.cache_append %b, %k, %k, %rows {layer = 0 : i64} : (!heddle.cache<1 x 4, 8, 8, f16>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences) -> (!heddle.cache<1 x 4, 8, 8, f16>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences)
+    // CHECK: heddle.attention {{.*}}key_heads = 4 : i64
+    %x = heddle.attention %q, %ak, %av queries(%rows) keys(%ar) {causal, masked} : (tensor<8x?x8xf32>, tensor<4x?x8xbf16>, tensor<4x?x8xbf16>, !heddle.sequences, !heddle.sequences) -> tensor<8x?x8xf32> {
+    ^bb0(%s: f32):
+      heddle.yield %s : f32
+    }
+    // CHECK: heddle.attention {{.*}}key_heads = 2 : i64
+    %y = heddle.attention %q, %bk, %bv queries(%rows) keys(%br) {causal, masked} : (tensor<8x?x8xf32>, tensor<4x?x8xf32>, tensor<4x?x8xf32>, !heddle.sequences, !heddle.sequences) -> tensor<8x?x8xf32> {
+    ^bb0(%s: f32):
+      heddle.yield %s : f32
+    }
+    return %x, %y, %a1, %b1 : tensor<8x?x8xf32>, tensor<8x?x8xf32>, !heddle.cache<1 x 4, 8, 8, bf16>, !heddle.cache<1 x 4, 8, 8, f16>
+  }
+}
