@@ -263,8 +263,8 @@ def Heddle_NormOp : Heddle_Op<"norm", [Pure, InferTypeOpAdaptorWithIsCompatible,
                                        AttrSizedOperandSegments]> {
   let summary = "root-mean-square or layer norm over the last dimension";
   let description = [{
-    `rms`: x / sqrt(mean(x^2) + epsilon) * weight (arXiv:1910.07467). `layer`: (x - mean) / sqrt(var + epsilon) * weight + bias
-    (arXiv:1607.06450), the variance taken in two passes. `weight` and `bias` are `[D]` and may be left out. A plan may store the result in bf16 (nearest even).
+    `rms`: x / sqrt(mean(x^2) + epsilon) * weight (arXiv:1910.07467). `layer`: (x - mean) / sqrt(var + epsilon) * weight + bias (arXiv:1607.06450), the variance taken in two
+    passes. `weight` and `bias` are `[D]` and may be left out. A plan may store the result in bf16 (nearest even), `fuse-quantise` in blocks of rows, as `quantise` makes them.
 
     ```mlir
     %y = heddle.norm rms %x weight(%w) {epsilon = 1.0e-05 : f64} : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
