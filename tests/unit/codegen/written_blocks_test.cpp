@@ -40,6 +40,26 @@ std::string modelText(const char *kind, int64_t width, const std::string &format
                      row, weight, input, kind, made);
 }
 
+/// The same with the matrices of three experts, of which each row chooses two.
+std::string expertsText(int64_t width, const std::string &format, const std::string &element) {
+  const std::string weight = fmt::format("tensor<3x33x{}x!heddle.blocks<{}>>", width, format);
+  const std::string input = fmt::format("tensor<?x{}xf32>", width);
+  const std::string made = fmt::format("tensor<?x{}x{}>", width, element);
+  return fmt::format("heddle.param @d : {0}\n"
+                     "func.func @forward(%x: {1}, %ids: tensor<?x2xi32>) -> tensor<?x2x33xf32> {{\n"
+                     "%d = heddle.weight @d : {0}\n"
+                     "%h = heddle.norm rms %x {{epsilon = 1.0e-05 : f64}} : ({1}) -> {2}\n"
+                     "%y = heddle.expert_linear %h, %d experts(%ids) : ({2}, {0}, tensor<?x2xi32>) "
+                     "-> tensor<?x2x33xf32> {{\n^bb0(%p: f32):\nheddle.yield %p : f32\n}}\n"
+                     "return %y : tensor<?x2x33xf32>\n}}\n",
+                     weight, input, made);
+}
+
+/// The blocks of rows that products with weights in `format` take.
+std::string blocksFor(const std::string &format) {
+  return format == "q8_0" ? "!heddle.blocks<row32>" : "!heddle.blocks<row256>";
+}
+
 std::vector<float> randomValues(int64_t count, unsigned seed) {
   std::mt19937 engine(seed);
   std::vector<float> values(static_cast<size_t>(count));
@@ -55,8 +75,11 @@ protected:
       GTEST_SKIP() << "this processor cannot run " << GetParam().isa;
   }
 
-  std::vector<float> run(const std::string &text, int64_t width, int64_t rows, int threads) {
-    const Weights weights = {{"n", randomValues(width, 1)}, {"d", randomValues(33 * width, 2)}};
+  std::vector<float> run(const std::string &text, int64_t width, int64_t rows, int threads,
+                         const std::vector<int32_t> &ids = {}) {
+    Weights weights = {{"d", randomValues((ids.empty() ? 33 : 99) * width, 2)}};
+    if (ids.empty())
+      weights["n"] = randomValues(width, 1);
     auto model = compileText(
         text, weights, {.isa = GetParam().isa, .threads = threads, .decode = GetParam().decode});
     if (!model)
@@ -65,6 +88,9 @@ protected:
     const int64_t shape[] = {rows, width};
     runtime::Call call;
     call.tensor(0, x.data(), shape);
+    const int64_t idsShape[] = {rows, 2};
+    if (!ids.empty())
+      call.tensor(1, ids.data(), idsShape);
     model->run(call);
     return model->result(0);
   }
@@ -72,7 +98,7 @@ protected:
 
 TEST_P(WrittenBlocks, AreThoseOfQuantise) {
   const std::string &format = GetParam().format;
-  const std::string element = format == "q8_0" ? "!heddle.blocks<row32>" : "!heddle.blocks<row256>";
+  const std::string element = blocksFor(format);
   for (const char *kind : {"rms", "layer"})
     // Less than a block; whole blocks and some columns more.
     for (int64_t width : {1, 300})
@@ -82,6 +108,14 @@ TEST_P(WrittenBlocks, AreThoseOfQuantise) {
         ASSERT_EQ(expected.size(), size_t(rows * 33));
         ASSERT_EQ(run(modelText(kind, width, format, element), width, rows, 3), expected);
       }
+}
+
+TEST_P(WrittenBlocks, AreReadByExperts) {
+  const std::string &format = GetParam().format;
+  const std::vector<int32_t> ids = {0, 2, 1, 0, 2, 1, 2, 0, 0, 1};
+  auto expected = run(expertsText(300, format, "f32"), 300, 5, 1, ids);
+  ASSERT_EQ(expected.size(), 5u * 2 * 33);
+  ASSERT_EQ(run(expertsText(300, format, blocksFor(format)), 300, 5, 3, ids), expected);
 }
 
 std::vector<Case> cases() {
