@@ -96,7 +96,8 @@ struct ModelInfo {
   int64_t vocabulary = 0;               ///< ids it takes are below this
   int64_t words = 0;                    ///< logits of a row
   int64_t context = 0;                  ///< the longest sequence it is made for; 0: not said
-  int64_t longest = 0; ///< positions in its table, beyond which it cannot go; 0: no table
+  int64_t longest = 0;     ///< positions in its table, beyond which it cannot go; 0: no table
+  bool looksAhead = false; ///< tokens see later ones, so that a prompt is run in one piece
   bool hasCache = false;
   int64_t kernels = 0;     ///< compiled functions
   int64_t compiled = 0;    ///< those of them that were not kept from an earlier time

@@ -226,7 +226,7 @@ Result<Logits> SessionState::feed(std::span<const Prompt> prompts, LogitsOf want
   int64_t tokens = 0;
   for (const Prompt &prompt : prompts)
     tokens += int64_t(prompt.ids.size());
-  if (cache && options.chunk && tokens > options.chunk)
+  if (cache && options.chunk && tokens > options.chunk && !model->info.looksAhead)
     return feedInChunks(prompts, wanted);
   return run(prompts, wanted);
 }

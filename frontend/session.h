@@ -18,7 +18,9 @@ struct SessionOptions {
   int64_t context = 0; ///< positions of a sequence; 0: the model's own, or 2048 where it says none
   int threads = 0;     ///< 0: the cores this process may use
   int64_t slots = 1;   ///< sequences that can be held at once
-  int64_t chunk = 768; ///< longer inputs are run in pieces of this many tokens; 0: never
+  /// Longer inputs are run in pieces of this many tokens; 0: never. Nor are those of a model whose
+  /// tokens see later ones (`ModelInfo::looksAhead`).
+  int64_t chunk = 768;
 };
 
 /// New tokens for one sequence.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,13 +27,30 @@ OutputFile::~OutputFile() {
   }
 }
 
+/// Where the links of `path` lead, which do not go round in circles; where it is none, `path`.
+static std::string targetOf(const std::string &path) {
+  std::filesystem::path target = path;
+  std::error_code error;
+  while (std::filesystem::is_symlink(target, error)) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error)
+      return path;
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target;
+}
+
 Status OutputFile::open() {
   struct stat existing = {};
-  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
+  if (stat(path.c_str(), &existing) != 0 && errno == ELOOP)
+    return failed();
+  const bool isStream = path.starts_with("/dev/") || path.starts_with("/proc/");
+  if (stat(path.c_str(), &existing) == 0 && (isStream || !S_ISREG(existing.st_mode))) {
     file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     return file < 0 ? Status(failed()) : Status();
   }
-  temporary = path + ".XXXXXX";
+  target = targetOf(path);
+  temporary = target + ".XXXXXX";
   file = mkstemp(temporary.data());
   if (file < 0) {
     temporary.clear();
@@ -63,7 +81,7 @@ Status OutputFile::commit() {
     return failed();
   if (temporary.empty())
     return {};
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+  if (std::rename(temporary.c_str(), target.c_str()) != 0)
     return failed();
   keepOnInterrupt(temporary.c_str());
   temporary.clear();

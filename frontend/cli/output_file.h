@@ -11,8 +11,9 @@
 namespace heddle::command {
 
 /// A file being written: under another name beside its own, which it gets when all is there. Gone
-/// without a trace if it does not come to that, on Ctrl-C too. Two at a time. What is no regular
-/// file (a device, a pipe) cannot be replaced and is written to.
+/// without a trace if it does not come to that, on Ctrl-C too. Two at a time. Of a link, the file
+/// it leads to is replaced. What is no regular file (a device, a pipe), or is a stream of a process
+/// (in /dev or /proc) and may lead to one, is written to.
 class OutputFile {
 public:
   explicit OutputFile(std::string path) : path(std::move(path)) {}
@@ -29,6 +30,7 @@ private:
   Error failed() const;
 
   std::string path;
+  std::string target;    ///< what it stands for, once open; unused where it is written to
   std::string temporary; ///< empty where there is none
   int file = -1;
 };

@@ -127,6 +127,7 @@ Result<Source> open(const ModelSource &text, const CompileOptions &options) {
   state.info.words = signature.words;
   state.info.context = signature.context;
   state.info.longest = signature.longest;
+  state.info.looksAhead = signature.looksAhead;
   if (signature.longest && (!signature.context || signature.context > signature.longest))
     state.info.context = signature.longest;
   state.info.hasCache = bool(signature.cache);

@@ -71,6 +71,23 @@ std::string placeOf(Location location) {
   return text;
 }
 
+/// MLIR takes attributes of any name; those of our operations are known. Error (data): another.
+static Status checkAttributes(ModuleOp module) {
+  Status status;
+  module.walk([&](Operation *op) {
+    if (!isa_and_nonnull<ir::HeddleDialect>(op->getDialect()))
+      return WalkResult::advance();
+    for (NamedAttribute attribute : op->getDiscardableAttrs())
+      if (StringRef name = attribute.getName(); !name.contains('.')) {
+        status = dataError(placeOf(op->getLoc()) + "'" + op->getName().getStringRef().str() +
+                           "' has no attribute '" + name.str() + "'");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return status;
+}
+
 /// What MLIR says of a text, without the names that its own source has for things.
 static std::string inPlainWords(std::string text) {
   llvm::StringRef rest(text);
@@ -160,6 +177,8 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
                        "' stands beside the model, @forward, which calls nothing");
   if (driver->current < Level::loops && failed(ir::checkLoad(*driver->main)))
     return dataError(errors.text());
+  if (Status known = checkAttributes(*driver->main); !known)
+    return known.error();
   for (auto param : driver->main->getOps<ir::ParamOp>())
     if (ir::isReserved(param.getSymName()))
       return dataError(placeOf(param.getLoc()) + "parameter '" + param.getSymName().str() +

@@ -95,6 +95,7 @@ struct Signature {
   int64_t words = 0;          ///< logits of a row
   int64_t context = 0;        ///< as the module says; 0: it does not
   int64_t longest = 0;        ///< rows of the table of positions; 0: there is none
+  bool looksAhead = false;    ///< whether a row sees keys of later positions
   mlir::Type cache;           ///< of the KV cache; null: there is none
   std::string whyNotSessions; ///< empty where sessions can drive it
 };

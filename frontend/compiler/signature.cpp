@@ -32,17 +32,67 @@ ModelInput::Kind kindOf(llvm::ArrayRef<Type> types, size_t index) {
                                                                         : ModelInput::Kind::vectors;
 }
 
+/// Whether what `op` masks may leave a query the keys of later positions.
+template <class Op>
+bool showsLater(Op op) {
+  return !op.getWindow() && (!op.getCausal() || op.getPrefix().value_or(0) > 0);
+}
+
+/// Whether scores of these keys reach a softmax, or anything else that is not one of their rows,
+/// without a mask that hides those of later positions.
+bool isSeenAhead(mlir::Value keys) {
+  SmallVector<mlir::Value> work = {keys};
+  llvm::SmallDenseSet<mlir::Value> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (auto mask = dyn_cast<ir::MaskOp>(user)) {
+        if (showsLater(mask))
+          return true;
+      } else if (auto attention = dyn_cast<ir::AttentionOp>(user)) {
+        if (!attention.getMasked() || showsLater(attention))
+          return true;
+      } else if (isa<ir::SoftmaxOp, ir::ReduceOp, ir::CacheAppendInterface>(user) ||
+                 user->hasTrait<OpTrait::IsTerminator>()) {
+        return true;
+      } else {
+        for (mlir::Value result : user->getResults())
+          if (seen.insert(result).second)
+            work.push_back(result);
+      }
+    }
+  return false;
+}
+
+/// The place without the colon behind it.
+std::string placeWithin(Location location) {
+  std::string place = placeOf(location);
+  return place.empty() ? "an unknown place" : place.substr(0, place.size() - 2);
+}
+
 /// Looks at the operations that say something of the arguments: look-ups, and what uses rows.
 struct Reader {
+  explicit Reader(std::vector<ModelInput> &inputs) : inputs(inputs) {}
+
   std::vector<ModelInput> &inputs;
   std::optional<size_t> cachedRows, selectedRows;
   int64_t longest = 0;
+  bool looksAhead = false;
+  /// The operation that appends to each layer of the cache, and the first that is another's.
+  llvm::SmallDenseMap<uint64_t, Operation *> appends;
+  std::string twice;
 
   static void lower(int64_t &bound, int64_t to) { bound = bound == 0 ? to : std::min(bound, to); }
 
   void read(Operation *op) {
-    if (auto append = dyn_cast<ir::CacheAppendInterface>(op))
+    if (auto append = dyn_cast<ir::CacheAppendInterface>(op)) {
       cachedRows = argumentOf(append.getRows());
+      looksAhead |= isSeenAhead(append.getAllKeys());
+      auto [first, isNew] = appends.try_emplace(append.getLayer(), op);
+      if (!isNew && twice.empty())
+        twice = "the model appends twice to layer " + std::to_string(append.getLayer()) +
+                " of its cache, at " + placeWithin(first->second->getLoc()) + " and " +
+                placeWithin(op->getLoc()) + ": each layer needs its own";
+    }
     if (auto select = dyn_cast<ir::SelectRowsOp>(op))
       selectedRows = argumentOf(select.getRows());
     auto embed = dyn_cast<ir::EmbedOp>(op);
@@ -92,7 +142,9 @@ std::string textOf(Attribute attribute) {
 }
 
 /// What `keepSignature` wrote on `program`, which somebody may have edited.
-Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs, int64_t &longest) {
+Status readArguments(ir::ProgramOp program, Signature &signature) {
+  std::vector<ModelInput> &inputs = signature.inputs;
+  int64_t &longest = signature.longest;
   Attribute kept = program->getAttr(ir::argumentsAttrName);
   if (!kept)
     return {};
@@ -114,6 +166,8 @@ Status readArguments(ir::ProgramOp program, std::vector<ModelInput> &inputs, int
         input.name = name.str();
       else if (each.getName() == "words" && counts)
         input.vocabulary = count.getInt();
+      else if (each.getName() == "looks_ahead" && isa<UnitAttr>(each.getValue()))
+        signature.looksAhead = true;
       else if (each.getName() == "positions" && counts && longest > 0)
         return wrong("says 'positions' of two arguments");
       else if (each.getName() == "positions" && counts)
@@ -151,15 +205,16 @@ Status readSignature(ModuleOp module, Signature &signature) {
         input.name = name.str();
     signature.inputs.push_back(std::move(input));
   }
-  Reader reader{signature.inputs, {}, {}, 0};
+  Reader reader(signature.inputs);
   if (forward)
     forward.walk([&](Operation *op) { reader.read(op); });
   signature.longest = reader.longest;
+  signature.looksAhead = reader.looksAhead;
 
   std::optional<size_t> rows = reader.cachedRows ? reader.cachedRows : reader.selectedRows;
   if (!forward) {
     rows = rowsOfLogits(program);
-    if (Status status = readArguments(program, signature.inputs, signature.longest); !status)
+    if (Status status = readArguments(program, signature); !status)
       return status;
   }
   for (size_t i = 0; !rows && i < type.getNumInputs(); ++i)
@@ -167,6 +222,8 @@ Status readSignature(ModuleOp module, Signature &signature) {
       rows = i;
   signature.mainInput = rows && *rows > 0 ? *rows - 1 : signature.inputs.size();
   signature.whyNotSessions = whyNotSessions(signature.inputs, signature.mainInput, type);
+  if (signature.whyNotSessions.empty())
+    signature.whyNotSessions = reader.twice;
   for (Type input : type.getInputs())
     if (isa<ir::CacheType>(input))
       signature.cache = input;
@@ -176,8 +233,16 @@ Status readSignature(ModuleOp module, Signature &signature) {
   for (ModelInput &input : signature.inputs)
     if (input.kind == ModelInput::Kind::ids && input.vocabulary == 0)
       input.vocabulary = signature.words;
-  if (auto context = module->getAttrOfType<IntegerAttr>(ir::contextAttrName))
+  if (Attribute said = module->getAttr(ir::contextAttrName)) {
+    constexpr int64_t most = int64_t{1} << 30;
+    auto context = dyn_cast<IntegerAttr>(said);
+    if (!context || !context.getType().isInteger(64) || context.getInt() < 1 ||
+        context.getInt() > most)
+      return dataError(placeOf(module.getLoc()) + ir::contextAttrName.str() +
+                       " needs a number from 1 to " + std::to_string(most) + " in i64, found " +
+                       textOf(said));
     signature.context = context.getInt();
+  }
   if (auto name = module.getSymName())
     signature.name = name->str();
   return {};
@@ -195,6 +260,8 @@ void keepSignature(ModuleOp module, const Signature &signature) {
       said.set("words", builder.getI64IntegerAttr(input.vocabulary));
     if (signature.longest > 0 && i == signature.mainInput + 1)
       said.set("positions", builder.getI64IntegerAttr(signature.longest));
+    if (signature.looksAhead && i == signature.mainInput + 1)
+      said.set("looks_ahead", builder.getUnitAttr());
     arguments.push_back(said.getDictionary(module.getContext()));
   }
   for (auto program : module.getOps<ir::ProgramOp>())
