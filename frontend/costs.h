@@ -21,7 +21,7 @@ struct ModelledCost {
   int64_t phases = 0;         ///< steps that all threads wait for
   int64_t bytesMoved = 0;     ///< read and written by them, weights included
   int64_t arenaBytes = 0;     ///< the most the activations need
-  int64_t attentionBytes = 0; ///< of scores kept in memory
+  int64_t attentionBytes = 0; ///< of scores, in memory or in a worker's scratch
   std::map<std::string, StepCost> steps =
       {}; ///< by the ids of operations; of `modelledCosts` alone
 };

@@ -16,7 +16,7 @@ int compare(const Invocation &invocation) {
   parser.addNumber("--prompt-tokens", options.promptTokens, 1, most,
                    "length of the prompt (512, or what fits)");
   parser.addNumber("--error-tokens", options.errorTokens, 1, most,
-                   "tokens of it to compare with fp64 (32 at most)");
+                   "tokens of it to compare with fp64; by default at most 32");
   std::string by;
   parser.app()
       .add_option("--by", by,

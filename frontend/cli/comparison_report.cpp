@@ -38,7 +38,7 @@ static std::string phaseText(std::string_view what, const PhaseComparison &phase
                fmt::format("{}", unfused.cost.phases));
   text += bytes("  bytes moved", &ModelledCost::bytesMoved);
   text += bytes("  activations", &ModelledCost::arenaBytes);
-  text += bytes("  scores in memory", &ModelledCost::attentionBytes);
+  text += bytes("  attention workspace", &ModelledCost::attentionBytes);
   return text + line("  error against fp64", fmt::format("{:.1e}", fused.rmsError),
                      fmt::format("{:.1e}", unfused.rmsError), dim("rms(error) / rms(logits)"));
 }

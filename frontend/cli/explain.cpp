@@ -48,12 +48,12 @@ static std::string savedBytes(int64_t count) {
   return count < 0 ? "-" + formatBytes(-count) : formatBytes(count);
 }
 
-/// ", 262 kB of scores".
+/// ", 262 kB of attention workspace".
 static std::string scoresText(int64_t saved) {
-  return saved == 0 ? "" : fmt::format(", {} of scores", savedBytes(saved));
+  return saved == 0 ? "" : fmt::format(", {} of attention workspace", savedBytes(saved));
 }
 
-/// "2 phases, 1.05 MB moved, 262 kB of scores".
+/// "2 phases, 1.05 MB moved, 262 kB of attention workspace".
 static std::string costText(const StepCost &cost) {
   return fmt::format("{}, {} moved", counted(cost.phases, "phase"), savedBytes(cost.bytesMoved)) +
          scoresText(cost.attentionBytes);
