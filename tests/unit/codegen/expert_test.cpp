@@ -1,6 +1,7 @@
 // Products with the matrices of experts: every weight type, instruction set and program gives, bit
 // for bit, what a product with each matrix by itself does.
 #include "tests/unit/codegen/jit_runner.h"
+#include "tests/unit/codegen/random_values.h"
 
 #include "codegen/jit/machine.h"
 
@@ -12,14 +13,6 @@
 
 namespace heddle::test {
 namespace {
-
-std::vector<float> randomValues(int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float &value : values)
-    value = float(int(engine() % 2001) - 1000) / 1000;
-  return values;
-}
 
 struct Shape {
   int64_t tokens, chosen, experts, depth, columns;

@@ -1,5 +1,6 @@
 // Products with weights: every instruction set, both programs, shapes that do not divide by tiles.
 #include "tests/unit/codegen/jit_runner.h"
+#include "tests/unit/codegen/random_values.h"
 
 #include "codegen/jit/machine.h"
 
@@ -7,18 +8,9 @@
 
 #include <bit>
 #include <cmath>
-#include <random>
 
 namespace heddle::test {
 namespace {
-
-std::vector<float> randomValues(size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::vector<float> values(count);
-  for (float &value : values)
-    value = float(int(engine() % 2001) - 1000) / 1000;
-  return values;
-}
 
 float roundBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);

@@ -1,6 +1,7 @@
 // Products with weights in quantised blocks, and look-ups in them: every format, instruction set
 // and program, against the codecs and the documented rounding of activations.
 #include "tests/unit/codegen/jit_runner.h"
+#include "tests/unit/codegen/random_values.h"
 
 #include "codegen/jit/machine.h"
 #include "runtime/quantized/codec.h"
@@ -8,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 namespace heddle::test {
 namespace {
@@ -17,14 +17,6 @@ using runtime::BlockFormat;
 
 const std::vector<std::string> formats = {"q8_0", "q4_0", "q4_k", "q6_k", "int8"};
 const std::vector<const char *> isas = {"avx2", "avx512", "avx512_vnni", "avx512_bf16"};
-
-std::vector<float> randomValues(int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float &value : values)
-    value = float(int(engine() % 2001) - 1000) / 1000;
-  return values;
-}
 
 /// What the blocks of a row-major matrix stand for.
 std::vector<float> throughBlocks(const BlockFormat &format, const std::vector<float> &values,

@@ -1,13 +1,12 @@
 // Norms that write blocks, as `fuse-quantise` lets them, give the bits of those that write f32 for
 // `quantise` to read.
 #include "tests/unit/codegen/jit_runner.h"
+#include "tests/unit/codegen/random_values.h"
 
 #include "codegen/jit/machine.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <random>
 
 namespace heddle::test {
 namespace {
@@ -58,14 +57,6 @@ std::string expertsText(int64_t width, const std::string &format, const std::str
 /// The blocks of rows that products with weights in `format` take.
 std::string blocksFor(const std::string &format) {
   return format == "q8_0" ? "!heddle.blocks<row32>" : "!heddle.blocks<row256>";
-}
-
-std::vector<float> randomValues(int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float &value : values)
-    value = float(int(engine() % 2001) - 1000) / 1000;
-  return values;
 }
 
 class WrittenBlocks : public testing::TestWithParam<Case> {
