@@ -1,6 +1,7 @@
 // The differential fuzzer: random programs, fused by a random choice of passes in a random order,
-// compiled for each instruction set and run with some number of threads. Fused code has to give the
-// bits of unfused code, and both what the fp64 interpreter gives.
+// compiled for each instruction set and run with some number of threads, by the program for many
+// rows, by the one for few, or each by its own. Fused code has to give the bits of unfused code,
+// and both what the fp64 interpreter gives.
 //
 //   heddle_differential [--seed FIRST] [--seeds COUNT] [--seconds LIMIT] [--folder FOLDER]
 //
@@ -116,7 +117,7 @@ public:
       if (codegen::selectTarget(isa))
         isas.push_back(isa);
     std::string isa = isas[engine() % isas.size()];
-    auto plain = runNative(program.model, program.calls, {.isa = isa, .threads = threads()});
+    auto plain = runNative(program.model, program.calls, someWay(isa));
     if (!plain)
       return fmt::format("on {}: {}", isa, plain.error().message);
     std::string wrong = againstOracle(*plain, *expected, 2e-4);
@@ -137,7 +138,7 @@ public:
                       fmt::join(std::vector<std::string>(passes.begin(), passes.end()), ", "));
       if (model.text.empty())
         return what + ": the passes fail";
-      auto found = runNative(model, program.calls, {.isa = isa, .threads = threads()});
+      auto found = runNative(model, program.calls, someWay(isa));
       if (!found)
         return what + ": " + found.error().message;
       wrong = compare(*found, *plain, [](const Tensor64 &a, const Tensor64 &b, size_t, size_t) {
@@ -158,7 +159,13 @@ public:
   }
 
 private:
-  int threads() { return 1 + int(engine() % 4); }
+  /// Which of the two programs runs which calls, and on how many threads, changes no bit.
+  JitOptions someWay(const std::string &isa) {
+    return {.isa = isa,
+            .threads = 1 + int(engine() % 4),
+            .decode = engine() % 4 == 0,
+            .decodeRows = engine() % 2 ? 8 : 0};
+  }
 
   /// What `differs` says of the first result of which it says something.
   template <class Differs>

@@ -197,6 +197,7 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
         continue;
       }
       model->storage.push_back(std::make_unique<std::vector<uint8_t>>(layOut(use, found->second)));
+      model->storage.back()->reserve(1); // what has no elements has an address, too
       bound.params.push_back(model->storage.back()->data());
     }
     return bound;
@@ -217,6 +218,7 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
   }
   model->set->prefill = bind(std::move(compiled->prefill));
   model->set->decode = bind(std::move(compiled->decode));
+  model->set->decode->program.maxTokens = options.decodeRows;
   auto runner = runtime::Executor::create(model->set, {.threads = options.threads, .poison = true});
   if (!runner) {
     ADD_FAILURE() << runner.error().message;

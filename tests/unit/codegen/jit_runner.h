@@ -32,7 +32,8 @@ public:
 struct JitOptions {
   std::string isa = "native";
   int threads = 1;
-  bool decode = false; ///< run the decode program at any number of rows
+  bool decode = false;    ///< run the decode program at any number of rows
+  int64_t decodeRows = 0; ///< run it in calls of at most so many rows
 };
 
 /// Compiles `text`, a module with `@forward`, without fusions. Null, and a failed test, where that

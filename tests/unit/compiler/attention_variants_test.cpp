@@ -145,7 +145,8 @@ protected:
   }
 
   std::vector<Tensors> native(const Model &model, const std::vector<Call> &calls) {
-    auto found = runNative(model, calls, {.isa = GetParam().isa, .threads = 2});
+    // Of the cuts, pieces of up to 8 tokens are decoded.
+    auto found = runNative(model, calls, {.isa = GetParam().isa, .threads = 2, .decodeRows = 8});
     EXPECT_TRUE(found) << found.error().message;
     return found && found->size() == calls.size() ? *found : std::vector<Tensors>();
   }
