@@ -31,12 +31,13 @@ static std::string timeText(double microseconds) {
                              : fmt::format("{:.3g} ms", microseconds / 1000);
 }
 
+bool Choice::isFew(int64_t tokens) const { return tokens <= ChoiceTable::bound(isa); }
+
 std::string whyUnfused(const Choice &choice, bool few) {
   const Choice::Sample *clearest = nullptr;
   auto ratio = [](const Choice::Sample &sample) { return sample.fused / sample.unfused; };
   for (const Choice::Sample &sample : choice.measured)
-    if ((sample.tokens <= ChoiceTable::bound()) == few &&
-        (!clearest || ratio(sample) > ratio(*clearest)))
+    if (choice.isFew(sample.tokens) == few && (!clearest || ratio(sample) > ratio(*clearest)))
       clearest = &sample;
   if (!clearest)
     return "the table says so";
@@ -57,18 +58,18 @@ static std::string textOf(const Choice &choice) {
         fmt::format("{{\"tokens\": {}, \"fused_us\": {:.3f}, \"unfused_us\": {:.3f}}}",
                     sample.tokens, sample.fused, sample.unfused));
   return fmt::format("    {{\"isa\": {}, \"fusion\": {}, \"shape\": {},\n"
-                     "     \"few\": {}, \"many\": {}, \"measured\": [\n"
+                     "     \"bound\": {}, \"few\": {}, \"many\": {}, \"measured\": [\n"
                      "       {}]}}",
                      quoted(choice.isa), quoted(choice.fusion), quoted(choice.shape),
-                     arm(choice.fewFused), arm(choice.manyFused), fmt::join(samples, ",\n       "));
+                     ChoiceTable::bound(choice.isa), arm(choice.fewFused), arm(choice.manyFused),
+                     fmt::join(samples, ",\n       "));
 }
 
 std::string ChoiceTable::text() const {
   std::vector<std::string> entries;
   for (const Choice &choice : all)
     entries.push_back(textOf(choice));
-  return fmt::format("{{\n  \"bound\": {},\n  \"choices\": [\n{}\n  ]\n}}\n", bound(),
-                     fmt::join(entries, ",\n"));
+  return fmt::format("{{\n  \"choices\": [\n{}\n  ]\n}}\n", fmt::join(entries, ",\n"));
 }
 
 //===-- Reading
@@ -86,6 +87,7 @@ public:
     Choice choice;
     if (!isObject(entry))
       return choice;
+    JsonValue bound;
     for (const auto &[key, value] : entry.items()) {
       std::string *text = key == "isa"      ? &choice.isa
                           : key == "fusion" ? &choice.fusion
@@ -93,6 +95,8 @@ public:
                                             : nullptr;
       if (text)
         *text = string(key, value);
+      else if (key == "bound")
+        bound = value;
       else if (key == "few")
         choice.fewFused = arm(key, value);
       else if (key == "many")
@@ -104,6 +108,9 @@ public:
     }
     if (choice.isa.empty() || choice.fusion.empty() || choice.shape.empty())
       note("", "needs isa, fusion and shape");
+    else if (bound != ChoiceTable::bound(choice.isa))
+      note("bound", fmt::format("is {}, where this heddle's for {} is {}", bound.dump(), choice.isa,
+                                ChoiceTable::bound(choice.isa)));
     return choice;
   }
 
@@ -162,14 +169,8 @@ Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &
     return dataError(
         fmt::format("{}: {}; `heddle machine --tune` writes such a table", name, what));
   };
-  if (!json->is_object() || !json->contains("bound") || !json->contains("choices") ||
-      !(*json)["choices"].is_array())
-    return refuse("is no table of choices: it needs bound and choices");
-  if ((*json)["bound"] != bound())
-    return refuse(
-        fmt::format("was measured for calls of up to {} tokens, where this heddle's bound "
-                    "is {}",
-                    (*json)["bound"].dump(), bound()));
+  if (!json->is_object() || !json->contains("choices") || !(*json)["choices"].is_array())
+    return refuse("is no table of choices: it needs choices");
   ChoiceTable table;
   table.origin = name;
   Reader reader;

@@ -26,6 +26,8 @@ struct Choice {
   std::string shape;  ///< the types of the tensors that matter, "2048x768xf32 2048x768xf32"
   bool fewFused = true, manyFused = true;
   std::vector<Sample> measured;
+
+  bool isFew(int64_t tokens) const;
 };
 
 /// Never keyed by the number of threads. Read once, and not changed while models are compiled by
@@ -33,13 +35,13 @@ struct Choice {
 class ChoiceTable {
 public:
   /// The tokens of a call that are few: what the program for decoding takes.
-  static int64_t bound();
+  static int64_t bound(std::string_view isa);
 
   /// The table that comes with Heddle.
   static const ChoiceTable &builtin();
 
-  /// Reads what `text` returns. Errors (data), which begin with `name`: what is no table, or one
-  /// for another bound.
+  /// Reads what `text` returns. Errors (data), which begin with `name`: what is no table, or was
+  /// measured for another bound.
   static Result<ChoiceTable> read(std::string_view text, const std::string &name);
 
   /// Where it was read; empty where it was not.

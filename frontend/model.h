@@ -69,6 +69,9 @@ struct CompileOptions {
   /// What measurement declines, except fusions that `fuse` names; null: the table that comes with
   /// Heddle.
   std::shared_ptr<const ChoiceTable> plan = nullptr;
+  /// Calls of at most so many tokens run the decode program, longer ones the prefill program, which
+  /// gives the same; none said: what is faster with these instructions.
+  std::optional<int64_t> decodeTokens = std::nullopt;
   /// Threads to compile and to prepare weights with; 0: the cores this process may use.
   int threads = 0;
   std::function<void(const Progress &)> progress = {};

@@ -35,7 +35,7 @@ struct Program {
   static Result<std::unique_ptr<Program>> make(const LoadedModel &model, CompileOptions options,
                                                std::string fuse, ProgressLine &progress);
   int64_t pastOf(int64_t tokens) const {
-    bool few = tokens <= ChoiceTable::bound();
+    bool few = tokens <= ChoiceTable::bound(isa);
     return few ? std::min(past, session.context() - tokens) : 0;
   }
   Status begin(int64_t tokens);
@@ -136,7 +136,7 @@ public:
           continue; // no step has a time of its own
         choice.measured.push_back({.tokens = tokens, .fused = fused, .unfused = other});
         if (!withinNoise(both.fused, both.unfused))
-          (tokens <= ChoiceTable::bound() ? few : many) +=
+          (choice.isFew(tokens) ? few : many) +=
               int(other > fused * leastGain) - int(fused > other * leastGain);
       }
       choice.fewFused = few >= 0;
@@ -257,7 +257,7 @@ std::string tableText(const ChoiceTable &table) {
     for (bool few : {true, false})
       if (!(few ? choice.fewFused : choice.manyFused))
         text += fmt::format("  unfused in calls of {} {} tokens: {}\n", few ? "up to" : "more than",
-                            ChoiceTable::bound(), whyUnfused(choice, few));
+                            ChoiceTable::bound(choice.isa), whyUnfused(choice, few));
   }
   return text;
 }

@@ -5,7 +5,10 @@
 
 namespace heddle {
 
-int64_t ChoiceTable::bound() { return codegen::decodeRows; }
+int64_t ChoiceTable::bound(std::string_view isa) {
+  auto target = codegen::findTarget(isa);
+  return codegen::decodeRows(target ? *target : codegen::targets[0]);
+}
 
 /// Empty: what of the shapes of tiny and llama-110m lost on AVX2, a better kernel cured.
 const ChoiceTable &ChoiceTable::builtin() {

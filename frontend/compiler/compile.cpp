@@ -239,6 +239,11 @@ ElementType dtypeOf(const runtime::Program &program) {
   return most == elements.end() ? ElementType::f32 : most->first;
 }
 
+/// The tokens of a call up to which it runs the decode program.
+int64_t decodeTokens(const Source &source, const CompileOptions &options) {
+  return options.decodeTokens.value_or(codegen::decodeRows(source.prefill->choices().target));
+}
+
 } // namespace
 
 static std::atomic<int64_t> compilationCount = 0;
@@ -300,7 +305,7 @@ Result<Model> outline(const ModelSource &source, const CompileOptions &options) 
   ModelState &state = *opened->state;
   state.info.dtype = dtypeOf(prefill->program);
   state.info.cacheBytesPerToken = cacheBytesPerToken(prefill->program);
-  decode->program.maxTokens = codegen::decodeRows;
+  decode->program.maxTokens = decodeTokens(*opened, options);
   state.programs = std::make_shared<runtime::ProgramSet>(
       runtime::ProgramSet{std::move(*prefill), std::move(*decode)});
   return ModelState::model(opened->state);
@@ -346,7 +351,7 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
     state.code.push_back(code);
   }
   state.weights = weights;
-  compiled->decode.maxTokens = codegen::decodeRows;
+  compiled->decode.maxTokens = decodeTokens(*opened, options);
   auto told = [&](const runtime::WeightProgress &progress) {
     if (options.progress)
       options.progress({progress.name, progress.done, progress.total});

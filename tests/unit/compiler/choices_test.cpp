@@ -60,14 +60,18 @@ TEST(Choices, aDamagedTableIsRefusedWithItsPlace) {
   };
   EXPECT_THAT(refusal("[]"), HasSubstr("t.json: is no table of choices"));
   EXPECT_THAT(refusal("{"), HasSubstr("t.json"));
-  EXPECT_THAT(refusal(R"({"bound": "8", "choices": []})"), HasSubstr("calls of up to \"8\""));
-  EXPECT_THAT(refusal(R"({"bound": 8, "choices": [7]})"), HasSubstr("choices[0]: needs an object"));
-  EXPECT_THAT(refusal(R"({"bound": 8, "choices": [{"isa": "avx2"}]})"),
+  EXPECT_THAT(
+      refusal(R"({"choices": [{"isa": "avx512", "fusion": "f", "shape": "s", "bound": 8}]})"),
+      HasSubstr("choices[0].bound: is 8, where this heddle's for avx512 is 32"));
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "fusion": "f", "shape": "s"}]})"),
+              HasSubstr("choices[0].bound: is null, where this heddle's for avx2 is 8"));
+  EXPECT_THAT(refusal(R"({"choices": [7]})"), HasSubstr("choices[0]: needs an object"));
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2"}]})"),
               HasSubstr("needs isa, fusion and shape"));
-  EXPECT_THAT(refusal(R"({"bound": 8, "choices": [{"isa": "a", "fusion": "f", "shape": "s",
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "a", "fusion": "f", "shape": "s",
                           "measured": [{"tokens": 1, "fused_us": -1, "unfused_us": 2}]}]})"),
               HasSubstr("choices[0].measured.fused_us: needs a positive number"));
-  EXPECT_THAT(refusal(R"({"bound": 8, "choices": [{"isa": "a", "fusion": "f", "shape": "s",
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "a", "fusion": "f", "shape": "s",
                           "threads": 2}]})"),
               HasSubstr("choices[0].threads: is unknown"));
 }

@@ -25,7 +25,7 @@ void expectExactLogits(const LoadedModel &loaded, const std::vector<int32_t> &id
 std::vector<float> nativeLogits(const LoadedModel &loaded, std::span<const int32_t> ids,
                                 const std::vector<size_t> &pieces, int64_t context,
                                 std::optional<WeightType> dtype) {
-  auto model = compile(loaded.source, {.dtype = dtype}, loaded.weights);
+  auto model = compile(loaded.source, {.dtype = dtype, .decodeTokens = 8}, loaded.weights);
   EXPECT_TRUE(model) << model.error().message;
   if (!model)
     return {};

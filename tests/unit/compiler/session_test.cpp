@@ -40,8 +40,8 @@ const Model &compiled(const std::string &name, ElementType weights = ElementType
   auto key = std::tuple(name, weights, fuse, kv);
   if (auto known = models.find(key); known != models.end())
     return known->second;
-  auto model =
-      compile(test::tinyModel(name).build(weights), {.fuse = fuse, .kv = kv}, randomWeights(7));
+  auto model = compile(test::tinyModel(name).build(weights),
+                       {.fuse = fuse, .kv = kv, .decodeTokens = 8}, randomWeights(7));
   EXPECT_TRUE(model) << model.error().message;
   return models.emplace(key, std::move(*model)).first->second;
 }
