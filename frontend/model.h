@@ -84,10 +84,11 @@ struct CompileOptions {
 };
 
 /// The model as text at `level`. Looks at `fuse`, `dtype`, `kv`, `isa` and `plan`. Never touches
-/// weights.
+/// weights. Without a phase that of the text, where it is planned, else prefill.
 /// Errors: those of the graph or the text, an option that is unknown, an instruction set this
-/// processor lacks, a level above the text's own.
-Result<std::string> show(const ModelSource &source, Level level, Phase phase = Phase::prefill,
+/// processor lacks, a level above the text's own, another phase than it is planned for.
+Result<std::string> show(const ModelSource &source, Level level,
+                         std::optional<Phase> phase = std::nullopt,
                          const CompileOptions &options = {});
 
 /// What a compiled model is.

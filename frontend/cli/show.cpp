@@ -14,7 +14,8 @@ int show(const Invocation &invocation) {
   static const std::map<std::string, Level> levels = {
       {"graph", Level::graph}, {"fused", Level::fused}, {"planned", Level::planned},
       {"loops", Level::loops}, {"llvm", Level::llvm},   {"asm", Level::assembly}};
-  std::string level = "graph", phase = "prefill";
+  std::string level = "graph";
+  std::optional<std::string> phase;
   parser.app()
       .add_option("--emit", level, "graph, fused, planned, loops, llvm or asm; graph by default")
       ->type_name("LEVEL")
@@ -23,7 +24,7 @@ int show(const Invocation &invocation) {
       .add_option(
           "--phase", phase,
           "the program to print from level planned on: prefill, for many tokens at once, or "
-          "decode")
+          "decode; prefill by default, of planned text its own")
       ->type_name("PHASE")
       ->check(CLI::IsMember({"prefill", "decode"}));
   if (auto code = parser.parse())
@@ -32,9 +33,10 @@ int show(const Invocation &invocation) {
   auto model = parser.load();
   if (!model)
     return fail(model.error());
-  auto text = heddle::show(model->source, levels.at(level),
-                           phase == "decode" ? Phase::decode : Phase::prefill,
-                           parser.common.compileOptions());
+  std::optional<Phase> wanted;
+  if (phase)
+    wanted = *phase == "decode" ? Phase::decode : Phase::prefill;
+  auto text = heddle::show(model->source, levels.at(level), wanted, parser.common.compileOptions());
   if (!text)
     return fail(text.error());
   Status printed = print(*text);

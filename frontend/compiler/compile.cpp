@@ -67,13 +67,19 @@ static Result<T> withDetails(Result<T> result, const CollectErrors &errors, Leve
 
 //===-- Text ----------------------------------------------------------------------------------===//
 
-Result<std::string> show(const ModelSource &source, Level level, Phase phase,
+Result<std::string> show(const ModelSource &source, Level level, std::optional<Phase> phase,
                          const CompileOptions &options) {
   auto driver = Driver::create(source, options);
   if (!driver)
     return driver.error();
+  const std::optional<Phase> held = phaseOf((*driver)->module());
+  if (held && phase && *held != *phase) {
+    auto named = [](Phase which) { return which == Phase::prefill ? "prefill" : "decode"; };
+    return usageError(source.name() + ": is planned for " + named(*held) + ", so that it has no " +
+                      named(*phase) + " program; that is made of text of level graph or fused");
+  }
   Level read = (*driver)->level(), last = std::min(level, Level::loops);
-  if (Status status = (*driver)->lower(last, phase); !status)
+  if (Status status = (*driver)->lower(last, phase.value_or(Phase::prefill)); !status)
     return status.error();
   CollectErrors errors((*driver)->module().getContext());
   if (level > last) {

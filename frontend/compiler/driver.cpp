@@ -57,6 +57,18 @@ Level levelOf(ModuleOp module) {
   return fused || ir::loadFunction(module) ? Level::fused : Level::graph;
 }
 
+std::optional<Phase> phaseOf(ModuleOp module) {
+  auto of = [](llvm::StringRef name) {
+    return name == ir::decodeName ? Phase::decode : Phase::prefill;
+  };
+  for (auto program : module.getOps<ir::ProgramOp>())
+    if (!program.isLoad())
+      return of(program.getSymName());
+  if (auto text = module->getAttrOfType<StringAttr>(codegen::phaseAttrName))
+    return of(text.getValue());
+  return std::nullopt;
+}
+
 //===-- Errors --------------------------------------------------------------------------------===//
 
 std::string placeOf(Location location) {

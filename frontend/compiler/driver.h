@@ -87,6 +87,9 @@ private:
 /// The level a module is at, told by what it holds.
 Level levelOf(mlir::ModuleOp module);
 
+/// The phase that a module is planned for, or its program is of; none above level planned.
+std::optional<Phase> phaseOf(mlir::ModuleOp module);
+
 /// What a module, at any level down to loops, says of the model's arguments and results.
 struct Signature {
   std::string name;
