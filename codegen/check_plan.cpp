@@ -46,7 +46,7 @@ public:
   LogicalResult run() {
     for (Operation &op : body)
       if (auto kernel = kernelOf(op))
-        if (failed(checkPhase(op)) || failed(checkOperands(op)) ||
+        if (failed(checkChoices(kernel)) || failed(checkPhase(op)) || failed(checkOperands(op)) ||
             failed(checkTemporaries(kernel)) || failed(checkResults(kernel)))
           return failure();
     return success();
@@ -56,6 +56,46 @@ private:
   KernelOpInterface kernelOf(Operation &op) const {
     auto kernel = dyn_cast<KernelOpInterface>(op);
     return kernel && !context.views.isView(&op) ? kernel : KernelOpInterface();
+  }
+
+  /// What the plan says of the kernel is what plans of it say. Numbers are chosen, and the kernel
+  /// decides whether it can have them; all else follows from the graph.
+  LogicalResult checkChoices(KernelOpInterface kernel) {
+    Operation &op = *kernel;
+    Attribute written = op.getAttr(kernelAttrName);
+    op.removeAttr(kernelAttrName);
+    kernel.plan(context);
+    Attribute ours = op.getAttr(kernelAttrName);
+    if (written)
+      op.setAttr(kernelAttrName, written);
+    else
+      op.removeAttr(kernelAttrName);
+    auto said = dyn_cast_or_null<DictionaryAttr>(written);
+    if (!ours && written)
+      return op.emitOpError("has ") << kernelAttrName << ", though nothing of it is planned";
+    if (!ours)
+      return success();
+    if (!said)
+      return op.emitOpError("needs a plan in ") << kernelAttrName << ", a dictionary";
+    auto planned = cast<DictionaryAttr>(ours);
+    for (NamedAttribute entry : said) {
+      StringRef name = entry.getName();
+      Attribute wanted = planned.get(name);
+      if (!wanted)
+        return op.emitOpError("has a plan with '") << name << "', which its plans do not have";
+      auto number = dyn_cast<IntegerAttr>(wanted), found = dyn_cast<IntegerAttr>(entry.getValue());
+      if (number && (!found || found.getType() != number.getType()))
+        return op.emitOpError("has a plan with ")
+               << name << " = " << entry.getValue() << "; needs a number in " << number.getType();
+      if (!number && entry.getValue() != wanted)
+        return op.emitOpError("has a plan with ")
+               << name << " = " << entry.getValue()
+               << ", but that follows from the graph: " << wanted;
+    }
+    for (NamedAttribute entry : planned)
+      if (!said.contains(entry.getName()))
+        return op.emitOpError("needs a plan with '") << entry.getName().getValue() << "'";
+    return success();
   }
 
   /// A kernel that is joined to others must not need what they make.

@@ -72,6 +72,7 @@ struct Plan : impl::PlanBase<Plan> {
     PlanContext context{*target, *phase, *dims, views};
     for (Operation &op : function.getBody().front()) {
       op.removeAttr(joinedAttrName); // of an older plan
+      op.removeAttr(kernelAttrName);
       if (auto kernel = dyn_cast<KernelOpInterface>(op); kernel && !views.isView(&op))
         kernel.plan(context);
     }

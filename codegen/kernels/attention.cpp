@@ -94,6 +94,9 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     if (!heads || heads.getInt() < 1 || heads.getInt() > mostKeyHeads || all % heads.getInt() != 0)
       return op->emitOpError("needs a plan with key_heads, at most ")
              << mostKeyHeads << ", that divide its " << all << " heads of keys";
+    auto phases = plan.getAs<IntegerAttr>("phases");
+    if (!phases || (phases.getInt() != 1 && phases.getInt() != 3))
+      return op->emitOpError("needs a plan with phases, 1 or 3");
     AttentionTiles tiles{rows.getInt(), heads.getInt()};
     if (isSplit(op)) {
       if (heads.getInt() != 1 || !canSplit(attention, lowering.context))

@@ -5,6 +5,7 @@
 #include "codegen/kernel_code.h"
 #include "codegen/passes.h"
 #include "codegen/plan.h"
+#include "frontend/compiler/check_attributes.h"
 #include "frontend/compiler/dialects.h"
 #include "frontend/compiler/element_types.h"
 #include "ir/load.h"
@@ -81,23 +82,6 @@ std::string placeOf(Location location) {
     return WalkResult::interrupt();
   });
   return text;
-}
-
-/// MLIR takes attributes of any name; those of our operations are known. Error (data): another.
-static Status checkAttributes(ModuleOp module) {
-  Status status;
-  module.walk([&](Operation *op) {
-    if (!isa_and_nonnull<ir::HeddleDialect>(op->getDialect()))
-      return WalkResult::advance();
-    for (NamedAttribute attribute : op->getDiscardableAttrs())
-      if (StringRef name = attribute.getName(); !name.contains('.')) {
-        status = dataError(placeOf(op->getLoc()) + "'" + op->getName().getStringRef().str() +
-                           "' has no attribute '" + name.str() + "'");
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return status;
 }
 
 /// What MLIR says of a text, without the names that its own source has for things.
