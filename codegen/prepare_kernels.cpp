@@ -86,7 +86,9 @@ static LogicalResult checkExperts(Block &body) {
       weights = llvm::to_vector(linear.getWeights());
     for (Value weight : weights)
       if (!weight.getDefiningOp<WeightOp>())
-        return op.emitOpError("needs a parameter as its weight, found a computed tensor");
+        return op.emitOpError(
+            "needs a parameter as its weight, found a computed tensor; what follows from weights "
+            "alone becomes one by the fusion hoist-constants");
   }
   return success();
 }
