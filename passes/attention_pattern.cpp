@@ -51,7 +51,9 @@ LogicalResult AttentionPattern::matchOutput() {
       if ((isScalarCode(user) || isa<ir::MaskOp>(user)) && productWith(user->getResult(0)))
         return fail("'" + idOf(user) +
                         "' comes between the softmax and the product with the values",
-                    isa<ir::MaskOp>(user) ? "masks belong before the softmax" : "");
+                    isa<ir::MaskOp>(user) ? "masks belong before the softmax"
+                                          : "change the scores before the softmax, or the "
+                                            "values, or what attention gives");
     return failure();
   }
   if (softmax.getDim() != softmax.getType().getRank() - 1)
@@ -60,7 +62,8 @@ LogicalResult AttentionPattern::matchOutput() {
                 "leave the axis out");
   if (Operation *other = otherUser(softmax, output))
     return fail("the weights that '" + idOf(softmax) + "' makes are also used by '" + idOf(other) +
-                "'");
+                    "'",
+                "compute them once more for it: fused, they are never in memory");
   if (output.getRhs() == softmax.getResult() || output->getBlock() != softmax->getBlock())
     return failure();
   if (output.getTransposeRhs())
@@ -127,7 +130,8 @@ LogicalResult AttentionPattern::matchMasks() {
     if (!below.hasOneUse()) {
       Operation *above = path.empty() ? softmax.getOperation() : path.back();
       if (Operation *other = otherUser(op, above); hides && other)
-        return fail("the scores of '" + idOf(op) + "' are also used by '" + idOf(other) + "'");
+        return fail("the scores of '" + idOf(op) + "' are also used by '" + idOf(other) + "'",
+                    "compute them once more for it: fused, they are never in memory");
       break;
     }
     path.push_back(op);
@@ -174,7 +178,8 @@ LogicalResult AttentionPattern::matchChain() {
   ArrayRef<int64_t> shape = shapeOf(scores);
   if (Operation *top = scores.getDefiningOp(); top && isScalarCode(top)) {
     if (Operation *other = otherUser(top, reader))
-      return fail("the scores of '" + idOf(top) + "' are also used by '" + idOf(other) + "'");
+      return fail("the scores of '" + idOf(top) + "' are also used by '" + idOf(other) + "'",
+                  "compute them once more for it: fused, they are never in memory");
     chain.ops.insert(top);
     chain.absorbProducers([&](Operation *producer) {
       Value result = producer->getResult(0);
@@ -213,10 +218,11 @@ LogicalResult AttentionPattern::failWithoutProduct() {
     if (isScalarCode(op) && !leaf.hasOneUse())
       for (Operation *user : op->getUsers())
         if (!chain.ops.contains(user))
-          return fail("the scores of '" + idOf(op) + "' are also used by '" + idOf(user) + "'");
+          return fail("the scores of '" + idOf(op) + "' are also used by '" + idOf(user) + "'",
+                      "compute them once more for it: fused, they are never in memory");
   }
-  return fail("the scores of '" + idOf(softmax) +
-              "' are not made by a product of queries and keys");
+  return fail("the scores of '" + idOf(softmax) + "' are not made by a product of queries and keys",
+              "nothing is lost by it, if it is no attention");
 }
 
 LogicalResult AttentionPattern::matchProduct() {
@@ -324,15 +330,20 @@ LogicalResult AttentionPattern::matchShapes() {
   for (Value side : {key, value})
     if (side.getDefiningOp<ir::WeightOp>())
       return fail("keys and values must be computed, found a weight, " +
-                  ir::describe(side.getType()));
+                      ir::describe(side.getType()),
+                  "make them of the rows of the model, if it is attention");
   if (!cast<RankedTensorType>(query.getType()).getElementType().isF32())
-    return fail("queries must be f32, found " + ir::describe(query.getType()));
+    return fail("queries must be f32, found " + ir::describe(query.getType()),
+                "cast keys and values to bf16, not the queries, which are rounded with them");
   takeHeads();
   if (shapeOf(scores) == shapeOf(product.getResult()) &&
       goTogether(withHeads(query), withHeads(key), withHeads(value), withHeads(output.getResult())))
     return success();
-  return fail("queries " + ir::describe(query.getType()) + ", keys " + ir::describe(key.getType()) +
-              " and values " + ir::describe(value.getType()) + " do not go together as heads");
+  return fail(
+      "queries " + ir::describe(query.getType()) + ", keys " + ir::describe(key.getType()) +
+          " and values " + ir::describe(value.getType()) + " do not go together as heads",
+      "give them as [heads, rows, width] with static heads and widths, the heads of the queries a "
+      "multiple of those of the keys");
 }
 
 } // namespace heddle::passes

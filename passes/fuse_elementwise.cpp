@@ -61,7 +61,8 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
                    "'" + idOf(root) + "' broadcasts its result " +
                        ir::describe(producer->getResult(0).getType()) + " to " +
                        ir::describe(code.result.getType()) +
-                       ", so it is computed once and read, not computed for every element");
+                       ", so it is computed once and read, not computed for every element",
+                   "nothing is lost by it");
     SmallVector<Value> inputs = code.extras();
     std::string key = fusionShape(code.result);
     if (code.ops.size() < 2 || !cover(shape, inputs) || isDeclined(getArgument(), root, key))

@@ -34,11 +34,11 @@ struct FuseEpilogue : impl::FuseEpilogueBase<FuseEpilogue> {
   }
 
   void fuse(Operation *product) {
-    std::string why;
+    Miss why;
     FailureOr<ScalarCode> code = findEpilogue({product}, why);
     if (failed(code)) {
-      if (!why.empty() && multipliesWeight(product))
-        remarkMissed(getArgument(), product, why);
+      if (!why.reason.empty() && multipliesWeight(product))
+        remarkMissed(getArgument(), product, why.reason, why.remedy);
       return;
     }
     if (!multipliesWeight(product)) {

@@ -98,11 +98,11 @@ struct FuseGatedLinear : impl::FuseGatedLinearBase<FuseGatedLinear> {
     Operation *gate = first, *up = second;
     if (goesThroughFunction(up) && !goesThroughFunction(gate))
       std::swap(gate, up);
-    std::string why;
+    Miss why;
     FailureOr<ScalarCode> code = findEpilogue({gate, up}, why);
     if (failed(code)) {
-      if (!why.empty() && meet(first, second))
-        remarkMissed(getArgument(), first, why);
+      if (!why.reason.empty() && meet(first, second))
+        remarkMissed(getArgument(), first, why.reason, why.remedy);
       return false;
     }
     if (weightOf(gate) != weightOf(up) || isTransposed(gate) != isTransposed(up)) {

@@ -32,11 +32,6 @@ struct Projection {
   SmallVector<Operation *> ops; ///< from the product to the heads
 };
 
-/// What is known of a nearly fused append.
-struct Miss {
-  std::string reason, remedy;
-};
-
 /// Takes `op` for a bias added to a product: its bias.
 Value biasOf(ir::BinaryOp op, Value product) {
   if (op.getKind() != ir::BinaryKind::Add)
@@ -66,7 +61,8 @@ std::optional<Projection> matchProjection(Value heads, Miss &miss) {
   auto split = value.getDefiningOp<ir::SplitHeadsOp>();
   if (!split) {
     if (Operation *other = value.getDefiningOp(); isa_and_present<ir::NormOp>(other))
-      miss.reason = "'" + idOf(other) + "' stands between a product and what becomes of its heads";
+      miss = {"'" + idOf(other) + "' stands between a product and what becomes of its heads",
+              "nothing is lost by it, if the model needs it there"};
     return std::nullopt;
   }
   found.ops.push_back(split);
@@ -75,7 +71,8 @@ std::optional<Projection> matchProjection(Value heads, Miss &miss) {
     found.product = productOf(add);
     found.bias = found.product ? biasOf(add, found.product.getResult()) : Value();
     if (!found.bias) {
-      miss.reason = "'" + idOf(add) + "' is neither a product nor a product and its bias";
+      miss = {"'" + idOf(add) + "' is neither a product nor a product and its bias",
+              "add biases of one dimension, and nothing else, before the heads are split"};
       return std::nullopt;
     }
     found.ops.push_back(add);
@@ -91,7 +88,7 @@ std::optional<Projection> matchProjection(Value heads, Miss &miss) {
     if (!op->hasOneUse()) {
       for (Operation *user : op->getUsers())
         if (!llvm::is_contained(found.ops, user))
-          miss.reason = "'" + idOf(op) + "' is also used by '" + idOf(user) + "'";
+          miss = {"'" + idOf(op) + "' is also used by '" + idOf(user) + "'", oneReaderRemedy.str()};
       return std::nullopt;
     }
   return found;
@@ -147,7 +144,8 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
     for (size_t i = 1; i < all.size(); ++i) {
       Projection &other = *all[i];
       if (other.product.getLhs() != query.product.getLhs()) {
-        miss.reason = names[0].str() + " and " + names[i].str() + " are products of two inputs";
+        miss = {names[0].str() + " and " + names[i].str() + " are products of two inputs",
+                "nothing is lost by it, if the model means two"};
         return false;
       }
       if (bool(other.bias) != bool(query.bias)) {
@@ -167,12 +165,13 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
       }
     }
     if (all[2]->rotation) {
-      miss.reason = "values turn";
+      miss = {"values turn", "turn queries and keys alone, if the model means that"};
       return false;
     }
     const Rotation &keys = all[1]->rotation;
     if (bool(keys) != bool(query.rotation) || (keys && !keys.agreesWith(query.rotation))) {
-      miss.reason = "queries and keys do not turn by the same positions and frequencies";
+      miss = {"queries and keys do not turn by the same positions and frequencies",
+              "turn both by positions of the same rows, with one base or list of frequencies"};
       return false;
     }
     return true;
@@ -185,20 +184,23 @@ struct FuseProjections : impl::FuseProjectionsBase<FuseProjections> {
       for (Value read : {Value(each->product.getLhs()), Value(each->product.getRhs()), each->bias})
         if (Operation *source = read ? read.getDefiningOp() : nullptr;
             source && append->isBeforeInBlock(source)) {
-          miss.reason = "'" + idOf(source) + "' comes after the append";
+          miss = {"'" + idOf(source) + "' comes after the append",
+                  "make the queries before the keys and values are appended"};
           return false;
         }
     for (Projection *each : all.drop_front()) {
       Operation *last = each->ops.back();
       for (Operation *user : last->getUsers())
         if (user != append) {
-          miss.reason = "'" + idOf(last) + "' is also used by '" + idOf(user) + "'";
+          miss = {"'" + idOf(last) + "' is also used by '" + idOf(user) + "'",
+                  "let it read the keys or values that the append gives"};
           return false;
         }
     }
     for (Operation *user : queries.getUsers())
       if (user->getBlock() != append->getBlock() || user->isBeforeInBlock(append)) {
-        miss.reason = "'" + idOf(user) + "' reads the queries before the keys are in the cache";
+        miss = {"'" + idOf(user) + "' reads the queries before the keys are in the cache",
+                "append the keys and values first"};
         return false;
       }
     return true;

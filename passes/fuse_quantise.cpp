@@ -90,7 +90,8 @@ struct FuseQuantise : impl::FuseQuantiseBase<FuseQuantise> {
     if (!blocks || !type.getElementType().isF32() || type.isDynamicDim(type.getRank() - 1))
       return;
     if (other)
-      return remarkMissed(getArgument(), norm, "'" + idOf(other) + "' also reads its rows, in f32");
+      return remarkMissed(getArgument(), norm, "'" + idOf(other) + "' also reads its rows, in f32",
+                          "give it a norm of its own, if it is another product's input");
     if (different)
       return remarkMissed(getArgument(), norm,
                           "'" + idOf(first) + "' and '" + idOf(different) +
@@ -98,7 +99,8 @@ struct FuseQuantise : impl::FuseQuantiseBase<FuseQuantise> {
                           "give their weights one type");
     if (type.getShape().back() < narrowest)
       return remarkMissed(getArgument(), norm,
-                          "its rows have less than " + Twine(narrowest) + " columns");
+                          "its rows have less than " + Twine(narrowest) + " columns",
+                          "nothing is lost by it: rows of 64 columns took longer so");
     // Which blocks are made decides what that costs, not which products read them.
     std::string shape = fusionShape(norm.getInput()) + " ";
     llvm::raw_string_ostream(shape) << blocks;

@@ -98,23 +98,24 @@ private:
     Operation *op = value.getDefiningOp();
     if (!op || !computed.contains(op) || !seen.insert(op).second)
       return;
-    std::string why;
+    Miss why;
     if (isWorth(value, why)) {
       roots.push_back(value);
       return;
     }
-    if (!why.empty())
-      remarkMissed(getArgument(), op, why);
+    if (!why.reason.empty())
+      remarkMissed(getArgument(), op, why.reason, why.remedy);
     for (Value operand : op->getOperands())
       consider(operand);
   }
 
   /// Whether to keep `value`; else `why` not, empty where nothing is computed.
-  bool isWorth(Value value, std::string &why) {
+  bool isWorth(Value value, Miss &why) {
     Type element = cast<RankedTensorType>(value.getType()).getElementType();
     if (!element.isF32() && !element.isBF16()) {
       if (isScalarCode(value.getDefiningOp()))
-        why = "its result is " + ir::describe(value.getType()) + ", parameters hold f32 or bf16";
+        why = {"its result is " + ir::describe(value.getType()) + ", parameters hold f32 or bf16",
+               "give it as a constant, or compute it in f32"};
       return false;
     }
     if (isProductWeight(value))
@@ -138,8 +139,9 @@ private:
     }
     if (!computes || elements(value) <= most)
       return computes;
-    why = "its result, " + ir::describe(value.getType()) +
-          ", is larger than all it is made of: to compute it where it is read costs less";
+    why = {"its result, " + ir::describe(value.getType()) +
+               ", is larger than all it is made of: to compute it where it is read costs less",
+           "nothing is lost by it"};
     return false;
   }
 

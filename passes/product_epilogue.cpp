@@ -22,7 +22,7 @@ struct Run {
   Block *block;
   llvm::SetVector<Operation *> products;
   llvm::SetVector<Operation *> ops;
-  std::string why;
+  Miss why;
 
   /// Whether `user` may be computed on the elements of a product.
   bool takes(Operation *user) const {
@@ -35,10 +35,13 @@ struct Run {
     for (Operation *user : op->getUsers()) {
       if (takes(user))
         continue;
-      why = isScalarCode(user) && user->getBlock() == block
-                ? "'" + idOf(user) + "' broadcasts '" + idOf(op) + "' to " +
-                      ir::describe(user->getResult(0).getType())
-                : "'" + idOf(op) + "' is also used by '" + idOf(user) + "'";
+      if (isScalarCode(user) && user->getBlock() == block)
+        why = {"'" + idOf(user) + "' broadcasts '" + idOf(op) + "' to " +
+                   ir::describe(user->getResult(0).getType()),
+               "nothing is lost by it: computed there, every element of the product would be "
+               "computed many times"};
+      else
+        why = {"'" + idOf(op) + "' is also used by '" + idOf(user) + "'", oneReaderRemedy.str()};
       return false;
     }
     return true;
@@ -79,7 +82,7 @@ struct Run {
 
 } // namespace
 
-FailureOr<ScalarCode> findEpilogue(ArrayRef<Operation *> products, std::string &why) {
+FailureOr<ScalarCode> findEpilogue(ArrayRef<Operation *> products, Miss &why) {
   Run run;
   Operation *first = products.front();
   run.type = cast<RankedTensorType>(first->getResult(0).getType());
@@ -95,9 +98,10 @@ FailureOr<ScalarCode> findEpilogue(ArrayRef<Operation *> products, std::string &
   bool grown = !run.ops.empty();
   run.close();
   if (run.ops.empty()) {
-    if (grown && run.why.empty())
-      run.why = "what follows '" + idOf(first) + "' does not join in one value of type " +
-                ir::describe(run.type);
+    if (grown && run.why.reason.empty())
+      run.why = {"what follows '" + idOf(first) + "' does not join in one value of type " +
+                     ir::describe(run.type),
+                 "make one result of it, of the product's type"};
     if (followed)
       why = run.why;
     return failure();

@@ -2,11 +2,10 @@
 // registers.
 #pragma once
 
+#include "passes/remarks.h"
 #include "passes/scalar_code.h"
 
 #include "ir/ops.h"
-
-#include <string>
 
 namespace heddle::passes {
 
@@ -14,8 +13,7 @@ namespace heddle::passes {
 /// which every value but the last is used within the run alone, and the last has the products'
 /// type. Small producers of what it reads (the cast of a bias) belong to it. Fails where there is
 /// none; `why` then says what stopped it, or is empty where nothing elementwise follows.
-mlir::FailureOr<ScalarCode> findEpilogue(llvm::ArrayRef<mlir::Operation *> products,
-                                         std::string &why);
+mlir::FailureOr<ScalarCode> findEpilogue(llvm::ArrayRef<mlir::Operation *> products, Miss &why);
 
 /// Whether `op` is a product with a weight that is packed: a matmul with one of two dimensions, or
 /// an expert_matmul. Operand 0 is then its input and operand 1 the weight.

@@ -126,7 +126,8 @@ struct PushSelection : impl::PushSelectionBase<PushSelection> {
         if (auto other = dyn_cast<ir::SelectRowsOp>(user);
             !other || other.getRows() != select.getRows()) {
           remarkMissed(getArgument(), select,
-                       "'" + idOf(source) + "' is also used by '" + idOf(user) + "'");
+                       "'" + idOf(source) + "' is also used by '" + idOf(user) + "'",
+                       "let that one read the selected rows too, if it needs no others");
           break;
         }
     }

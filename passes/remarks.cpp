@@ -54,9 +54,8 @@ void remarkMissed(StringRef pass, Operation *op, const Twine &reason, const Twin
     return;
   auto remark = remark::missed(op->getLoc(), optionsFor(pass, op));
   remark << remark::detail::Remark::Arg("Id", idOf(op))
-         << remark::detail::Remark::Arg("Reason", reason.str());
-  if (std::string text = remedy.str(); !text.empty())
-    remark << remark::detail::Remark::Arg("Remedy", text);
+         << remark::detail::Remark::Arg("Reason", reason.str())
+         << remark::detail::Remark::Arg("Remedy", remedy.str());
 }
 
 //===-- Collecting

@@ -57,9 +57,19 @@ void remarkFired(llvm::StringRef pass, mlir::Operation *op, llvm::StringRef shap
 void remarkDeclined(llvm::StringRef pass, mlir::Operation *op, llvm::StringRef shape,
                     llvm::StringRef why);
 
-/// Says that `pass` would have fused `op`, but for `reason`. Both texts are in lower case without a
-/// full stop and name operations by their ids.
+/// Why something was not fused, and what to do about it; empty where it does not look like it.
+struct Miss {
+  std::string reason, remedy;
+};
+
+/// Says that `pass` would have fused `op`, but for `reason`, and what the author of the model can
+/// do about it, or why it is as well. Both texts are in lower case without a full stop and name
+/// operations by their ids.
 void remarkMissed(llvm::StringRef pass, mlir::Operation *op, const llvm::Twine &reason,
-                  const llvm::Twine &remedy = "");
+                  const llvm::Twine &remedy);
+
+/// What can be done where a second reader of a value is in the way.
+inline constexpr llvm::StringLiteral oneReaderRemedy =
+    "let one operation alone read it: the other can read what is made of it, or make it once more";
 
 } // namespace heddle::passes

@@ -6,6 +6,8 @@
 
 #include "fmt/format.h"
 
+#include <filesystem>
+
 namespace heddle::command {
 
 using runtime::formatBytes;
@@ -13,14 +15,33 @@ using runtime::formatBytes;
 //===-- For people
 //------------------------------------------------------------------------------===//
 
-/// "llama.cpp:19,20 attention.cpp:7": the lines of each file together, without its folders.
+/// The file as it was compiled; from the working folder where it lies in it. What was compiled from
+/// a folder below its sources, `../../model.cpp`, is looked for in the working folder too.
+static std::string fromHere(const std::string &file) {
+  namespace fs = std::filesystem;
+  std::error_code unknown; // a working folder that is gone
+  const fs::path path(file), here = fs::current_path(unknown);
+  if (unknown)
+    return file;
+  if (path.is_relative()) {
+    fs::path inside;
+    for (const fs::path &part : path)
+      if (!inside.empty() || part != "..")
+        inside /= part;
+    return fs::exists(path, unknown) || !fs::exists(inside, unknown) ? file : inside.string();
+  }
+  const fs::path relative = path.lexically_normal().lexically_relative(here);
+  return relative.empty() || *relative.begin() == ".." ? file : relative.string();
+}
+
+/// "models/llama.cpp:19,20  attention.cpp:7": the lines of each file together.
 static std::string placesText(const std::vector<std::string> &places) {
   std::string text, current;
   for (const std::string &place : places) {
     size_t colon = place.rfind(':');
     std::string file = place.substr(0, colon);
     bool same = !text.empty() && file == current;
-    text += same ? "," : (text.empty() ? "" : "  ") + file.substr(file.rfind('/') + 1) + ":";
+    text += same ? "," : (text.empty() ? "" : "  ") + fromHere(file) + ":";
     text += place.substr(colon + 1);
     current = file;
   }
