@@ -103,9 +103,10 @@ struct ModelInfo {
   int64_t longest = 0;     ///< positions in its table, beyond which it cannot go; 0: no table
   bool looksAhead = false; ///< tokens see later ones, so that a prompt is run in one piece
   bool hasCache = false;
-  int64_t kernels = 0;     ///< compiled functions
-  int64_t compiled = 0;    ///< those of them that were not kept from an earlier time
-  int64_t weightBytes = 0; ///< of the weights as the kernels read them
+  runtime::CacheShape cache; ///< where it has one
+  int64_t kernels = 0;       ///< compiled functions
+  int64_t compiled = 0;      ///< those of them that were not kept from an earlier time
+  int64_t weightBytes = 0;   ///< of the weights as the kernels read them
   int64_t cacheBytesPerToken = 0;
   std::string cacheMiss;    ///< why it was compiled, though there is a folder; empty: it was not
   bool cacheFaulty = false; ///< and that is more than a first time
@@ -151,6 +152,10 @@ private:
 /// a cache. Compiles nothing. Errors: as for `show`; `weights`, if given, that do not fit it.
 Result<ModelInfo> inspect(const ModelSource &source, const CompileOptions &options = {},
                           const runtime::WeightStore *weights = nullptr);
+
+/// Whether a session can be had: its context and the memory of its cache, as far as `info` tells of
+/// them before anything is compiled. Errors: as for `Model::session`.
+Status checkMemoryOfSession(const ModelInfo &info, const SessionOptions &options);
 
 /// Compiles a model and binds its weights. One compilation serves calls of every length. Errors: as
 /// for `show`, and those of the weights: a parameter that is missing or of another shape.

@@ -16,6 +16,8 @@ struct Given {
   std::vector<runtime::Sequence> sequences;
 };
 
+using OnPrompt = std::function<void(int64_t done, int64_t total)>;
+
 struct SessionState {
   std::shared_ptr<const ModelState> model;
   SessionOptions options;
@@ -38,19 +40,21 @@ struct SessionState {
   int64_t slots() const { return int64_t(lengths.size()); }
   int64_t length(int64_t slot) const { return cache ? cache->length(slot) : lengths[size_t(slot)]; }
   Status check(std::span<const Prompt> prompts) const;
-  Result<Logits> feed(std::span<const Prompt> prompts, LogitsOf wanted);
-  Result<Logits> feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted);
+  Result<Logits> feed(std::span<const Prompt> prompts, LogitsOf wanted,
+                      const OnPrompt &onPrompt = {});
+  Result<Logits> feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted,
+                              const OnPrompt &onPrompt);
   Result<Logits> run(std::span<const Prompt> prompts, LogitsOf wanted);
   void passGiven(std::span<const Prompt> prompts);
 };
 
 //===-- Creation ------------------------------------------------------------------------------===//
 
-static Result<int64_t> contextOf(const ModelState &model, int64_t asked) {
-  int64_t context = asked ? asked : model.info.context ? model.info.context : 2048;
+static Result<int64_t> contextOf(const ModelInfo &info, int64_t asked) {
+  int64_t context = asked ? asked : info.context ? info.context : 2048;
   if (context < 1)
     return usageError("context: needs at least 1 position, found " + std::to_string(context));
-  const int64_t longest = model.info.longest;
+  const int64_t longest = info.longest;
   if (longest && context > longest) {
     if (asked)
       return usageError("context: the model's table has " + counted(longest, "position") +
@@ -68,7 +72,7 @@ Result<Session> SessionState::create(std::shared_ptr<const ModelState> model,
     return usageError("slots: needs at least 1, found " + std::to_string(options.slots));
   if (options.chunk < 0)
     return usageError("chunk: needs 0 or more tokens, found " + std::to_string(options.chunk));
-  auto context = contextOf(*model, options.context);
+  auto context = contextOf(model->info, options.context);
   if (!context)
     return context.error();
   auto state = std::make_unique<SessionState>();
@@ -176,18 +180,24 @@ Result<Logits> SessionState::run(std::span<const Prompt> prompts, LogitsOf wante
 
 /// Runs sequences in calls of `options.chunk` tokens, so that the activations of long prompts do
 /// not all exist at once. Short prompts share a call.
-Result<Logits> SessionState::feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted) {
+Result<Logits> SessionState::feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted,
+                                          const OnPrompt &onPrompt) {
   collected.clear();
-  int64_t rows = 0;
+  int64_t rows = 0, done = 0, total = 0;
+  for (const Prompt &prompt : prompts)
+    total += int64_t(prompt.ids.size());
   std::vector<int64_t> before;
   for (const Prompt &prompt : prompts)
     before.push_back(length(prompt.slot));
   size_t room = size_t(options.chunk);
   std::vector<bool> isLast; // piece of its prompt
   auto runPart = [&]() -> Status {
+    if (onPrompt)
+      onPrompt(done, total);
     auto logits = run(part, wanted);
     if (!logits)
       return logits.error();
+    done += int64_t(ids.size());
     const bool all = wanted == LogitsOf::all;
     const size_t found = all ? ids.size() : part.size();
     for (size_t row = 0; row < found; ++row)
@@ -220,20 +230,30 @@ Result<Logits> SessionState::feedInChunks(std::span<const Prompt> prompts, Logit
   return Logits{collected, rows, model->info.words};
 }
 
-Result<Logits> SessionState::feed(std::span<const Prompt> prompts, LogitsOf wanted) {
+Result<Logits> SessionState::feed(std::span<const Prompt> prompts, LogitsOf wanted,
+                                  const OnPrompt &onPrompt) {
   if (Status status = check(prompts); !status)
     return status.error();
   int64_t tokens = 0;
   for (const Prompt &prompt : prompts)
     tokens += int64_t(prompt.ids.size());
   if (cache && options.chunk && tokens > options.chunk && !model->info.looksAhead)
-    return feedInChunks(prompts, wanted);
+    return feedInChunks(prompts, wanted, onPrompt);
+  if (onPrompt)
+    onPrompt(0, tokens);
   return run(prompts, wanted);
 }
 
 } // namespace detail
 
 //===-- Models --------------------------------------------------------------------------------===//
+
+Status checkMemoryOfSession(const ModelInfo &info, const SessionOptions &options) {
+  auto context = detail::contextOf(info, options.context);
+  if (!context)
+    return context.error();
+  return info.hasCache ? runtime::KvCache::check(info.cache, options.slots, *context) : Status();
+}
 
 const ModelInfo &Model::info() const { return state->info; }
 const std::vector<ModelInput> &Model::inputs() const { return state->inputs; }
@@ -284,7 +304,7 @@ Result<Generated> Session::generate(std::span<const int32_t> prompt, const Gener
     return sampler.error();
   std::vector<int32_t> before(prompt.begin(), prompt.end());
   Prompt next{options.slot, prompt};
-  auto logits = state->feed({&next, 1}, LogitsOf::last);
+  auto logits = state->feed({&next, 1}, LogitsOf::last, options.onPrompt);
   if (!logits)
     return logits.error();
   Generated generated;

@@ -63,7 +63,7 @@ int64_t CacheLayout::valueScaleIndex(int64_t slot, int64_t head, int64_t positio
   return scaleIndex(slot, head, shape.valueWidth) + position;
 }
 
-Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t context) {
+Result<KvCache> KvCache::describe(const CacheShape &shape, int64_t slots, int64_t context) {
   if (slots < 1 || context < 1)
     return usageError(fmt::format("a KV cache of {} slots of {} positions: both must be at least 1",
                                   slots, context));
@@ -80,16 +80,34 @@ Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t 
   };
   cache.keyLayerBytes = layerBytes(cache.layout.keyBytesPerSlot());
   cache.valueLayerBytes = layerBytes(cache.layout.valueBytesPerSlot());
-  int64_t bytes =
-      saturatingMul(saturatingAdd(cache.keyLayerBytes, cache.valueLayerBytes), shape.layers);
+  return cache;
+}
+
+int64_t KvCache::neededBytes() const {
+  return saturatingMul(saturatingAdd(keyLayerBytes, valueLayerBytes), layout.shape.layers);
+}
+
+std::string KvCache::named(int64_t slots, int64_t context) {
+  return fmt::format("a KV cache for {} of {}", counted(slots, "sequence"),
+                     counted(context, "position"));
+}
+
+Status KvCache::check(const CacheShape &shape, int64_t slots, int64_t context) {
+  Result<KvCache> cache = describe(shape, slots, context);
+  return cache ? checkMemory(cache->neededBytes(), named(slots, context)) : Status(cache.error());
+}
+
+Result<KvCache> KvCache::create(const CacheShape &shape, int64_t slots, int64_t context) {
+  Result<KvCache> described = describe(shape, slots, context);
+  if (!described)
+    return described.error();
+  KvCache cache = std::move(*described);
+  const int64_t bytes = cache.neededBytes();
   // Decode reads all of it for every token, which small pages slow down. Where the whole cache is
   // little of the memory there is, huge ones may take all of it at the first position already.
   Region::Pages pages =
       bytes <= availableMemory() / 16 ? Region::Pages::huge : Region::Pages::small;
-  Result<Region> region =
-      Region::allocate(bytes, pages,
-                       fmt::format("a KV cache for {} of {}", counted(slots, "sequence"),
-                                   counted(context, "position")));
+  Result<Region> region = Region::allocate(bytes, pages, named(slots, context));
   if (!region)
     return region.error();
   cache.region = std::move(*region);

@@ -48,6 +48,8 @@ class KvCache {
 public:
   /// A cache with all slots empty; an error if it could grow past the memory this process may have.
   static Result<KvCache> create(const CacheShape &shape, int64_t slots, int64_t context);
+  /// The error that `create` would give, as memory is now.
+  static Status check(const CacheShape &shape, int64_t slots, int64_t context);
 
   const CacheShape &shape() const { return layout.shape; }
   const CacheLayout &elements() const { return layout; }
@@ -92,6 +94,12 @@ private:
     int64_t cleanBlock = -1; // the block whose rows after lastEnd are known to be zero
   };
 
+  /// An empty cache without its memory.
+  static Result<KvCache> describe(const CacheShape &shape, int64_t slots, int64_t context);
+  /// Of all layers.
+  int64_t neededBytes() const;
+  /// What errors call it.
+  static std::string named(int64_t slots, int64_t context);
   void clear(int64_t slot, int64_t begin, int64_t end);
 
   CacheLayout layout;

@@ -387,6 +387,11 @@ int bench(const Invocation &invocation) {
     return fail(info.error());
   if (Status fits = fitContext(options, promptTokens, *info); !fits)
     return fail(fits.error());
+  const int64_t context = std::max(std::ranges::max(options.promptTokens),
+                                   options.promptTokens.front() + options.genTokens);
+  if (Status fits = checkMemoryOfSession(*info, {.context = context, .slots = options.batch});
+      !fits)
+    return fail(fits.error());
   auto work = countWork(model->source, compiling.dtype, compiling.kv);
   if (!work)
     return fail(work.error());
@@ -402,8 +407,6 @@ int bench(const Invocation &invocation) {
   auto compiled = compile(model->source, compiling, model->weights);
   if (!compiled)
     return fail(compiled.error());
-  int64_t context = std::max(std::ranges::max(options.promptTokens),
-                             options.promptTokens.front() + options.genTokens);
   auto session = compiled->session(
       {.context = context, .threads = parser.common.threads, .slots = options.batch});
   if (!session)

@@ -122,6 +122,8 @@ Status Comparing::chooseTokens() {
     return usageError(fmt::format("--prompt-tokens: {} and {} that are decoded do not fit into the "
                                   "model's context of {}",
                                   result.tokens, decoded, info->context));
+  if (Status fits = checkMemoryOfSession(*info, {.context = result.tokens + decoded}); !fits)
+    return fits;
   result.errorTokens =
       options.errorTokens ? options.errorTokens : std::min(result.tokens, usualErrors);
   if (result.errorTokens > result.tokens)

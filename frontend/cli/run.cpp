@@ -1,5 +1,6 @@
 // heddle run: generates text.
 #include "frontend/cli/options.h"
+#include "frontend/cli/output_file.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/generate.h"
 #include "frontend/tokenizers/chat.h"
@@ -28,17 +29,18 @@ struct RunOptions {
   std::string system;
   int64_t context = 0;
   std::string tokenizer;
+  std::string json;
 };
 
-/// The result on standard output as it comes: text in whole characters, or ids with commas. Looks
-/// for texts that end it.
+/// The result on standard output as it comes, or collected: text in whole characters, or ids with
+/// commas. Looks for texts that end it.
 class Printer {
 public:
-  /// Without a tokenizer ids are printed.
-  Printer(const Tokenizer *tokenizer, bool printsIds, int32_t previous,
+  /// Without a tokenizer ids are printed; with `collects`, nothing is.
+  Printer(const Tokenizer *tokenizer, bool printsIds, bool collects, int32_t previous,
           std::vector<std::string> stop)
-      : tokenizer(tokenizer), printsIds(printsIds || !tokenizer), previous(previous),
-        stops(std::move(stop)) {}
+      : tokenizer(tokenizer), printsIds((printsIds && !collects) || !tokenizer), collects(collects),
+        previous(previous), stops(std::move(stop)) {}
 
   /// Whether to go on. A stop text counts only where `isNew`.
   bool add(int32_t id, bool isNew) {
@@ -57,12 +59,16 @@ public:
   }
 
   bool hasPrinted() const { return !first; }
+  /// Whether a text ended it.
+  bool wasStopped() const { return stops.found(); }
+  /// The text so far, where it is one and not ids.
+  const std::string *text() const { return printsIds ? nullptr : &collected; }
 
   /// Ends the text; with a line where a person or a list of ids needs one.
   Status end() {
     if (status)
       putText(stops.push(characters.flush()) + stops.flush());
-    if (status && (printsIds || stdoutIsTerminal()))
+    if (status && !collects && (printsIds || stdoutIsTerminal()))
       put("\n");
     return status;
   }
@@ -72,13 +78,16 @@ private:
 
   bool put(const std::string &text) {
     first = false;
-    if (!text.empty())
+    if (!printsIds)
+      collected += text;
+    if (!text.empty() && !collects)
       status = command::print(text);
     return bool(status);
   }
 
   const Tokenizer *tokenizer;
-  bool printsIds;
+  bool printsIds, collects;
+  std::string collected;
   int32_t previous;
   Utf8Stream characters;
   StopTexts stops;
@@ -114,7 +123,7 @@ static void addRunOptions(Parser &parser, RunOptions &options) {
   ids->type_name("IDS");
   app.add_option("--print", options.print, "text, or ids; ids where there is no tokenizer")
       ->type_name("WHAT")
-      ->check(CLI::IsMember({"text", "ids"}));
+      ->check(oneOf({"text", "ids"}));
   parser.addNumber("--tokens", options.tokens, 0, 1 << 30, "new tokens, the prompt apart (256)");
   app.add_flag("--echo", options.echo, "print the prompt first");
   addSamplingOptions(parser, options.sampling);
@@ -211,23 +220,95 @@ static int64_t contextFor(const RunOptions &options, const ModelInfo &info, size
   return info.context ? std::min(info.context, needed) : needed;
 }
 
-static void report(const Generated &generated, const Session &session, double seconds, bool quiet) {
-  if (quiet)
-    return;
-  auto count = static_cast<int64_t>(generated.ids.size());
+namespace {
+
+/// How long a generation took. The first new token follows from the prompt, each other one from
+/// the one before.
+class Speed {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Speed(size_t prompt) : prompt(static_cast<int64_t>(prompt)) {}
+  /// To be called when there is a new token, and at the end.
+  void addToken() {
+    last = Clock::now();
+    if (count++ == 0)
+      first = last;
+  }
+  void end() {
+    if (count == 0)
+      first = last = Clock::now();
+  }
+
+  std::string text() const {
+    std::string text = part(counted(prompt, "prompt token"), prompt, promptSeconds());
+    return count > 1 ? text + "; " + part(counted(count - 1, "more token"), count - 1, seconds())
+                     : text;
+  }
+  Json json() const {
+    auto told = [](int64_t tokens, double taken) {
+      return Json::object(
+          {{"tokens", tokens}, {"seconds", taken}, {"tokens_per_second", rate(tokens, taken)}});
+    };
+    return Json::object({{"prompt", told(prompt, promptSeconds())},
+                         {"after_first", count > 1 ? told(count - 1, seconds()) : Json::null()}});
+  }
+
+private:
+  static double rate(int64_t tokens, double taken) {
+    return static_cast<double>(tokens) / std::max(taken, 1e-9);
+  }
+  static std::string part(const std::string &what, int64_t tokens, double taken) {
+    return fmt::format("{} in {:.2f} s, {:.0f} a second", what, taken, rate(tokens, taken));
+  }
+  double promptSeconds() const { return std::chrono::duration<double>(first - begin).count(); }
+  double seconds() const { return std::chrono::duration<double>(last - first).count(); }
+
+  int64_t prompt, count = 0;
+  Clock::time_point begin = Clock::now(), first = begin, last = begin;
+};
+
+} // namespace
+
+/// Says how it went, on standard error.
+static void tell(const Generated &generated, const Session &session, const Speed &speed) {
   if (generated.ending == Ending::context)
     note(fmt::format("the context of {} is full; stopped after {}",
-                     counted(session.context(), "position"), counted(count, "new token")));
-  else
-    note(fmt::format("{} in {:.2f} s, {:.0f} a second", counted(count, "token"), seconds,
-                     static_cast<double>(count) / std::max(seconds, 1e-9)));
+                     counted(session.context(), "position"),
+                     counted(static_cast<int64_t>(generated.ids.size()), "new token")));
+  note(speed.text());
+}
+
+static std::string_view nameOf(Ending ending) {
+  switch (ending) {
+  case Ending::tokens:
+    return "tokens";
+  case Ending::endToken:
+    return "end";
+  case Ending::context:
+    return "context";
+  case Ending::stopText:
+  case Ending::stopped:
+    break;
+  }
+  return "stop";
+}
+
+static Json describe(const Generated &generated, const Speed &speed, const Printer &printer) {
+  const std::vector<Json> ids(generated.ids.begin(), generated.ids.end());
+  const Ending ending = printer.wasStopped() ? Ending::stopText : generated.ending;
+  return Json::object({{"text", printer.text() ? Json(*printer.text()) : Json::null()},
+                       {"ids", Json::array(ids)},
+                       {"ending", std::string(nameOf(ending))},
+                       {"speed", speed.json()}});
 }
 
 static int generate(Session &session, const RunOptions &options, std::span<const int32_t> prompt,
                     const Tokenizer *tokenizer, std::span<const int64_t> modelEnds, bool quiet) {
   size_t echoed = options.echo ? 0 : prompt.size();
   int32_t before = echoed > 0 ? prompt[echoed - 1] : TextMarks::none;
-  Printer printer(tokenizer, options.print == "ids", before, options.stop);
+  const bool asJson = options.json == "-";
+  Printer printer(tokenizer, options.print == "ids", asJson, before, options.stop);
   GenerateOptions generation{.tokens = options.tokens, .sampling = options.sampling};
   if (tokenizer) { // ids are all shown, the last one too
     generation.endTokens = tokenizer->marks().ends;
@@ -238,11 +319,21 @@ static int generate(Session &session, const RunOptions &options, std::span<const
   bool printed = true;
   for (size_t i = echoed; printed && i < prompt.size(); ++i)
     printed = printer.add(prompt[i], false);
-  auto begin = std::chrono::steady_clock::now();
+  // A line that is drawn would wipe an echo that stands there.
+  ProgressLine progress(!quiet && !(printer.hasPrinted() && stdoutIsTerminal()));
+  generation.onPrompt = [&](int64_t done, int64_t total) {
+    progress.update("reading the prompt", done, total);
+  };
+  Speed speed(prompt.size());
   auto generated = printed ? session.generate(prompt, generation,
-                                              [&](int32_t id) { return printer.add(id, true); })
+                                              [&](int32_t id) {
+                                                progress.clear();
+                                                speed.addToken();
+                                                return printer.add(id, true);
+                                              })
                            : Result<Generated>(Generated{});
-  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  speed.end();
+  progress.clear();
   if (!generated && !printer.hasPrinted())
     return fail(generated.error());
   Status ended = printer.end();
@@ -250,8 +341,12 @@ static int generate(Session &session, const RunOptions &options, std::span<const
     return fail(ended.error());
   if (!generated)
     return fail(generated.error());
-  report(*generated, session, seconds.count(), quiet);
-  return exitOk;
+  if (!quiet)
+    tell(*generated, session, speed);
+  if (options.json.empty())
+    return exitOk;
+  Status written = writeFile(options.json, describe(*generated, speed, printer).str());
+  return written ? exitOk : fail(written.error());
 }
 
 namespace {
@@ -286,6 +381,8 @@ static Result<Prepared> prepare(const RunOptions &options, const LoadedModel &mo
   const int64_t context = contextFor(options, info, prompt->size());
   if (Status fits = checkPrompt(prompt->size(), context); !fits)
     return fits.error();
+  if (Status fits = checkMemoryOfSession(info, {.context = context}); !fits)
+    return fits.error();
   return Prepared{std::move(*tokenizer), std::move(*prompt), context};
 }
 
@@ -294,10 +391,11 @@ int run(const Invocation &invocation) {
   parser.addModel();
   RunOptions options;
   addRunOptions(parser, options);
+  parser.addJson(options.json);
   if (auto code = parser.parse())
     return *code;
 
-  auto model = parser.load(options.context);
+  auto model = parser.load(options.context, /*tellsRemarks=*/true);
   if (!model)
     return fail(model.error());
   const bool quiet = parser.common.quiet;

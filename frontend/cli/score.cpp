@@ -87,7 +87,7 @@ int score(const Invocation &invocation) {
   if (auto code = parser.parse())
     return *code;
 
-  auto model = parser.load(context);
+  auto model = parser.load(context, /*tellsRemarks=*/true);
   if (!model)
     return fail(model.error());
   const bool quiet = parser.common.quiet;
@@ -104,7 +104,7 @@ int score(const Invocation &invocation) {
     const int64_t whole = std::ssize(tokens.ids) + 1;
     if (context == 0)
       context = info.context ? std::min(info.context, whole) : whole;
-    return {};
+    return checkMemoryOfSession(info, {.context = context});
   };
   auto compiled = compileWithProgress(*model, compiling, !quiet);
   if (!compiled)

@@ -2,6 +2,7 @@
 #include "frontend/compiler/driver.h"
 
 #include "codegen/code_cache.h"
+#include "codegen/element_types.h"
 #include "codegen/model_bytes.h"
 #include "codegen/program_reader.h"
 #include "frontend/bind.h"
@@ -118,6 +119,13 @@ struct Source {
   std::shared_ptr<ModelState> state = std::make_shared<ModelState>();
 };
 
+int64_t cacheBytesPerToken(const ModelInfo &info) {
+  const runtime::CacheLayout position{info.cache, 1};
+  if (!info.hasCache)
+    return 0;
+  return info.cache.layers * (position.keyBytesPerSlot() + position.valueBytesPerSlot());
+}
+
 Result<Source> open(const ModelSource &text, const CompileOptions &options) {
   Source source;
   auto driver = Driver::create(text, options);
@@ -137,6 +145,9 @@ Result<Source> open(const ModelSource &text, const CompileOptions &options) {
   if (signature.longest && (!signature.context || signature.context > signature.longest))
     state.info.context = signature.longest;
   state.info.hasCache = bool(signature.cache);
+  if (signature.cache)
+    state.info.cache = codegen::cacheShapeOf(cast<ir::CacheType>(signature.cache));
+  state.info.cacheBytesPerToken = cacheBytesPerToken(state.info);
   state.info.isa = source.prefill->choices().target.name.str();
   state.info.fuse = source.prefill->choices().fusions.str();
   if (signature.mainInput < signature.inputs.size())
@@ -227,13 +238,6 @@ Result<codegen::LinkedModel> findOrGenerate(Source &source, unsigned threads,
   return linked;
 }
 
-int64_t cacheBytesPerToken(const runtime::Program &program) {
-  const runtime::CacheLayout position{program.cache, 1};
-  if (!program.hasCache)
-    return 0;
-  return program.cache.layers * (position.keyBytesPerSlot() + position.valueBytesPerSlot());
-}
-
 /// The type that most elements of the weights of products have.
 ElementType dtypeOf(const runtime::Program &program) {
   std::map<ElementType, int64_t> elements;
@@ -310,7 +314,6 @@ Result<Model> outline(const ModelSource &source, const CompileOptions &options) 
     return prefill ? decode.error() : prefill.error();
   ModelState &state = *opened->state;
   state.info.dtype = dtypeOf(prefill->program);
-  state.info.cacheBytesPerToken = cacheBytesPerToken(prefill->program);
   decode->program.maxTokens = decodeTokens(*opened, options);
   state.programs = std::make_shared<runtime::ProgramSet>(
       runtime::ProgramSet{std::move(*prefill), std::move(*decode)});
@@ -351,7 +354,6 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
   report(2);
 
   info.dtype = dtypeOf(compiled->prefill);
-  info.cacheBytesPerToken = cacheBytesPerToken(compiled->prefill);
   for (const auto &code : compiled->code) {
     info.kernels += int64_t(code->size());
     state.code.push_back(code);
