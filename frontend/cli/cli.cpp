@@ -106,6 +106,7 @@ static int dispatch(Invocation invocation) {
       continue;
     std::string title = program + " " + std::string(verb.name);
     invocation.argv[1] = title.data();
+    invocation.verb = verb.name;
     --invocation.argc;
     ++invocation.argv;
     endOnInterrupt();

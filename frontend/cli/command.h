@@ -26,6 +26,7 @@ struct Invocation {
   char **argv;
   const Graph *graph = nullptr; ///< the model of a user's program; stands for MODEL
   std::string program = {};     ///< what the user called it by, "./heddle"
+  std::string_view verb = {};   ///< "run"
 };
 
 // The verbs, each in a file of its own.

@@ -22,7 +22,7 @@ int compare(const Invocation &invocation) {
       .add_option("--by", by,
                   "fusion: of each fusion left out too, time with its spread, costs and errors")
       ->type_name("WHAT")
-      ->check(CLI::IsMember({"fusion"}));
+      ->check(oneOf({"fusion"}));
   parser.addNumber("--reps", options.reps, 1, 1000, "repetitions (5)");
   parser.addJson(json);
   if (auto code = parser.parse())

@@ -50,7 +50,7 @@ int list(const Invocation &invocation) {
   parser.app()
       .add_option("WHAT", what, "models, passes, ops or kernels")
       ->required()
-      ->check(CLI::IsMember({"models", "passes", "ops", "kernels"}));
+      ->check(oneOf({"models", "passes", "ops", "kernels"}));
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;

@@ -53,10 +53,8 @@ static int tuneInto(const std::string &path, const std::vector<LoadedModel> &mod
 
 static int tuneModels(const Invocation &invocation, const CommonOptions &common,
                       std::vector<std::string> names) {
-  if (common.fuse)
-    return fail(usageError("--fuse: every fusion is timed, found with --tune"));
   std::string path = common.plan.value_or(usualChoices());
-  if (path.empty() || path == "default")
+  if (path.empty() || path == "default" || path == "-")
     return fail(usageError("--tune: needs a file to write to, --plan FILE"));
   if (names.empty() && !invocation.graph)
     names = {"tiny", "gpt2-small", "llama-110m"};

@@ -6,6 +6,7 @@
 #include "runtime/text.h"
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -106,6 +107,33 @@ CompileOptions CommonOptions::compileOptions() const {
 
 namespace {
 
+/// An option that several verbs share, and the verbs that have a use for it.
+struct CommonOption {
+  std::string_view name;
+  std::vector<std::string_view> verbs;
+};
+
+/// All verbs have --quiet.
+const std::vector<CommonOption> commonOptions = [] {
+  const std::vector<std::string_view> running = {"demo", "run", "score", "compare", "bench"};
+  auto withRunning = [&](std::initializer_list<std::string_view> more) {
+    std::vector<std::string_view> all = running;
+    all.insert(all.end(), more);
+    return all;
+  };
+  return std::vector<CommonOption>{
+      {"--fuse", withRunning({"show", "explain"})},
+      {"--dtype", withRunning({"inspect", "show", "explain", "machine"})},
+      {"--kv", withRunning({"inspect", "show", "explain", "machine"})},
+      {"--isa", withRunning({"show", "explain", "machine"})},
+      {"--plan", withRunning({"show", "explain", "machine"})},
+      {"--threads", withRunning({"quantize", "explain", "machine"})},
+      {"--strict", withRunning({"show", "explain"})},
+      {"--cache-dir", withRunning({"machine"})},
+      {"--no-cache", withRunning({"machine"})},
+  };
+}();
+
 /// CLI11's help without what its descriptions say anyway: ranges, sets, exclusions.
 class HelpFormatter : public CLI::Formatter {
 public:
@@ -117,6 +145,15 @@ public:
 
 } // namespace
 
+std::function<std::string(const std::string &)> oneOf(std::vector<std::string> names) {
+  return [names = std::move(names)](const std::string &text) -> std::string {
+    if (std::ranges::find(names, text) != names.end())
+      return "";
+    return fmt::format("needs {}{}, found '{}'", names.size() > 1 ? "one of " : "",
+                       fmt::join(names, ", "), text);
+  };
+}
+
 Parser::Parser(const Invocation &invocation, const std::string &about)
     : invocation(invocation), parser(about, invocation.argv[0]) {
   parser.set_help_flag("-h,--help", "print this and stop");
@@ -124,38 +161,54 @@ Parser::Parser(const Invocation &invocation, const std::string &about)
   parser.formatter(std::make_shared<HelpFormatter>());
   parser.get_formatter()->column_width(26);
 
+  addCommonOptions();
+}
+
+bool Parser::takes(std::string_view option) const {
+  for (const CommonOption &one : commonOptions)
+    if (one.name == option)
+      return std::ranges::find(one.verbs, invocation.verb) != one.verbs.end();
+  return false;
+}
+
+void Parser::addCommonOptions() {
   const std::string group = "Common options";
   auto add = [&](const char *name, auto &value, const char *type, const char *description) {
-    return parser.add_option(name, value, description)->type_name(type)->group(group);
+    return takes(name) ? parser.add_option(name, value, description)->type_name(type)->group(group)
+                       : nullptr;
   };
   add("--fuse", common.fuse, "SET", "fusions to make: all, none, NAME,... or all,-NAME,...");
-  add("--dtype", common.dtype, "TYPE",
-      "weights: f32, bf16, q8_0, q4_0, q4_k, q4_k_m, q6_k, int8; the model's own by default")
-      ->check(CLI::IsMember(
-          std::vector<std::string>(WeightType::names().begin(), WeightType::names().end())));
-  add("--kv", common.kv, "TYPE",
-      "entries of the KV cache: f32, bf16, f16, int8; f32 where all weights are, else bf16, by "
-      "default")
-      ->check(CLI::IsMember(std::vector<std::string>(runtime::cacheElementNames().begin(),
-                                                     runtime::cacheElementNames().end())));
-  add("--isa", common.isa, "ISA",
-      "instructions to use: avx2, avx512, avx512_vnni, avx512_bf16, native")
-      ->check(CLI::IsMember({"avx2", "avx512", "avx512_vnni", "avx512_bf16", "native"}));
+  if (auto *option = add("--dtype", common.dtype, "TYPE",
+                         "weights: f32, bf16, q8_0, q4_0, q4_k, q4_k_m, q6_k, int8; the model's "
+                         "own by default"))
+    option->check(oneOf({WeightType::names().begin(), WeightType::names().end()}));
+  if (auto *option = add("--kv", common.kv, "TYPE",
+                         "entries of the KV cache: f32, bf16, f16, int8; f32 where all weights "
+                         "are, else bf16, by default"))
+    option->check(
+        oneOf({runtime::cacheElementNames().begin(), runtime::cacheElementNames().end()}));
+  if (auto *option = add("--isa", common.isa, "ISA",
+                         "instructions to use: avx2, avx512, avx512_vnni, avx512_bf16, native"))
+    option->check(oneOf({"avx2", "avx512", "avx512_vnni", "avx512_bf16", "native"}));
   add("--plan", common.plan, "FILE",
       "fusions measured not to pay: default, or a file of heddle machine --tune; its usual file by "
       "default");
-  addNumber("--threads", common.threads, 1, runtime::ThreadPool::maxThreads,
-            "threads; the cores this process may use by default")
-      ->group(group);
-  parser.add_flag("--strict", common.strict, "the same bits however the work is cut")->group(group);
-  auto *folder = add("--cache-dir", common.cacheDir, "DIR",
-                     "where compiled code is kept; a folder of your own")
-                     ->check([](const std::string &text) {
-                       return text.empty() ? "needs a folder; --no-cache keeps nothing" : "";
-                     });
-  parser.add_flag("--no-cache", common.noCache, "keep no compiled code")
-      ->group(group)
-      ->excludes(folder);
+  if (takes("--threads"))
+    addNumber("--threads", common.threads, 1, runtime::ThreadPool::maxThreads,
+              "threads; the cores this process may use by default")
+        ->group(group);
+  if (takes("--strict"))
+    parser.add_flag("--strict", common.strict, "the same bits however the work is cut")
+        ->group(group);
+  if (auto *folder = add("--cache-dir", common.cacheDir, "DIR",
+                         "where compiled code is kept; a folder of your own")) {
+    folder->check([](const std::string &text) {
+      return text.empty() ? "needs a folder; --no-cache keeps nothing" : "";
+    });
+    parser.add_flag("--no-cache", common.noCache, "keep no compiled code")
+        ->group(group)
+        ->excludes(folder);
+  }
   parser.add_flag("-q,--quiet", common.quiet, "nothing on standard error but errors")->group(group);
 }
 
@@ -277,6 +330,10 @@ std::string Parser::unknownArgument() const {
   if (flag == left.end())
     return fmt::format("'{}' is one argument too many", left.front());
   const std::string name = flag->substr(0, flag->find('='));
+  if (const auto common = std::ranges::find(commonOptions, name, &CommonOption::name);
+      common != commonOptions.end())
+    return fmt::format("{} has no use for {}; those that have are {}", invocation.verb, name,
+                       fmt::join(common->verbs, ", "));
   std::string nearest;
   size_t least = name.size() / 3 + 1; // farther away, it is another word
   for (const CLI::Option *option : parser.get_options())
@@ -319,19 +376,21 @@ std::optional<int> Parser::parse() {
   for (const Status &usable : {checkNamed(), checkWritten(), checkSummary()})
     if (!usable)
       return fail(usable.error());
-  auto table = chooseTable(common, writesPlan && *writesPlan);
-  if (!table)
-    return fail(table.error());
-  common.choices = std::move(*table);
+  if (takes("--plan")) {
+    auto table = chooseTable(common, writesPlan && *writesPlan);
+    if (!table)
+      return fail(table.error());
+    common.choices = std::move(*table);
+  }
   return std::nullopt;
 }
 
-Result<LoadedModel> Parser::load(int64_t context) const {
+Result<LoadedModel> Parser::load(int64_t context, bool tellsRemarks) const {
   LoadOptions options = loading;
   options.context = context;
   auto loaded =
       invocation.graph ? loadModel(*invocation.graph, options) : loadModel(model, options);
-  if (loaded && loaded->checkpoint && !common.quiet)
+  if (tellsRemarks && loaded && loaded->checkpoint && !common.quiet)
     for (const std::string &remark : loaded->checkpoint->remarks)
       note(remark);
   return loaded;

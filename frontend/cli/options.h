@@ -11,6 +11,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -18,7 +19,7 @@
 
 namespace heddle::command {
 
-/// What every verb accepts.
+/// What several verbs accept, each those that it has a use for (`commonOptions` in options.cpp).
 struct CommonOptions {
   std::optional<std::string> fuse, dtype, kv, isa, plan;
   int threads = 0; ///< 0: the cores this process may use
@@ -48,6 +49,10 @@ std::string numberError(std::string_view text, T least, T most) {
   return fmt::format("needs a {} from {} to {}, found '{}'",
                      std::is_integral_v<T> ? "whole number" : "number", least, most, text);
 }
+
+/// A check of an option that must be one of `names`: what is wrong with a text, empty where nothing
+/// is.
+std::function<std::string(const std::string &)> oneOf(std::vector<std::string> names);
 
 /// A verb's command line.
 class Parser {
@@ -91,10 +96,15 @@ public:
   std::optional<int> parse();
 
   /// Finds the model that was named, for sessions of `context` positions (0: its own). Reads no
-  /// weights. Tells what is odd about its checkpoint.
-  Result<LoadedModel> load(int64_t context = 0) const;
+  /// weights. Where `tellsRemarks`, tells what is odd about its checkpoint: what its text begins
+  /// and ends with, which model it takes it for.
+  Result<LoadedModel> load(int64_t context = 0, bool tellsRemarks = false) const;
 
 private:
+  /// Whether the verb takes this common option.
+  bool takes(std::string_view option) const;
+  void addCommonOptions();
+
   struct Written {
     const std::string *path;
     std::string before, after;

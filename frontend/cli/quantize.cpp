@@ -70,8 +70,6 @@ int quantize(const Invocation &invocation) {
   bool noFallback = false;
   QuantizeOptions options;
   CLI::App &app = parser.app();
-  app.remove_option(app.get_option("--dtype"));
-  app.remove_option(app.get_option("--kv"));
   app.add_option("IN", in, "a checkpoint: a GGUF file, a folder, a llama2.c file")
       ->type_name("FILE")
       ->required();
@@ -79,7 +77,7 @@ int quantize(const Invocation &invocation) {
   app.add_option("--dtype", type, fmt::format("{}", fmt::join(typeNames(), ", ")))
       ->type_name("TYPE")
       ->required()
-      ->check(CLI::IsMember(typeNames()));
+      ->check(oneOf(typeNames()));
   app.add_flag("--no-fallback", noFallback,
                "fail where a tensor cannot have the type, instead of giving it another");
   app.add_option("--tokenizer", options.tokenizer, "the tokenizer; found beside the checkpoint")
@@ -92,6 +90,9 @@ int quantize(const Invocation &invocation) {
   if (auto code = parser.parse())
     return *code;
 
+  if (out == "-")
+    return fail(usageError("OUT: the file is written whole or not at all, which standard output "
+                           "cannot be; found '-' (./- is a file of that name)"));
   if (Status file = checkHasFile(in, "a checkpoint"); !file)
     return fail(file.error());
   options.type = findFileType(type);

@@ -19,14 +19,14 @@ int show(const Invocation &invocation) {
   parser.app()
       .add_option("--emit", level, "graph, fused, planned, loops, llvm or asm; graph by default")
       ->type_name("LEVEL")
-      ->check(CLI::IsMember({"graph", "fused", "planned", "loops", "llvm", "asm"}));
+      ->check(oneOf({"graph", "fused", "planned", "loops", "llvm", "asm"}));
   parser.app()
       .add_option(
           "--phase", phase,
           "the program to print from level planned on: prefill, for many tokens at once, or "
           "decode; prefill by default, of planned text its own")
       ->type_name("PHASE")
-      ->check(CLI::IsMember({"prefill", "decode"}));
+      ->check(oneOf({"prefill", "decode"}));
   if (auto code = parser.parse())
     return *code;
 
