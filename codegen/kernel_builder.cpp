@@ -1,7 +1,7 @@
 // Builds kernels.
 #include "codegen/lowering.h"
 
-#include "ir/dialect.h"
+#include "ir/ops.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,7 +22,7 @@ unsigned operandNumber(Operation *op, Value value) {
 }
 
 bool isTransposed(Operation *op, unsigned index) {
-  return op->hasAttr("transpose_rhs") ||
+  return op->hasAttr("transpose_rhs") || isa<ir::EmbedOp>(op) ||
          cast<RankedTensorType>(op->getOperand(index).getType()).getRank() == 3;
 }
 

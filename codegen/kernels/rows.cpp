@@ -5,6 +5,7 @@
 #include "codegen/kernels/dequantise.h"
 #include "codegen/kernels/region.h"
 #include "codegen/kernels/tiles.h"
+#include "codegen/plan.h"
 #include "ir/ops.h"
 
 #include <limits>
@@ -33,14 +34,51 @@ void copyRow(KernelBuilder &kernel, const Size &width, Value table, Value from, 
   });
 }
 
+/// What a plan says of a table that a product of the model reads too: there is one copy of it, in
+/// panels.
+constexpr StringLiteral panelsName = "panels";
+
+/// Whether operand `operand` is the weight of a product that reads it transposed, in panels.
+bool isPackedRows(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  unsigned weights = isa<GatedLinearOp>(op)    ? 2
+                     : isa<ProjectHeadsOp>(op) ? 3
+                     : isa<LinearOp>(op)       ? 1
+                                               : 0;
+  unsigned number = operand.getOperandNumber();
+  return number >= 1 && number <= weights && isTransposed(op, number);
+}
+
+/// Whether the panels of `embed`'s table are there anyway.
+bool isMultipliedToo(EmbedOp embed) {
+  auto weight = embed.getTable().getDefiningOp<WeightOp>();
+  if (!weight)
+    return false;
+  return llvm::any_of(embed->getBlock()->getOps<WeightOp>(), [&](WeightOp other) {
+    return other.getParamAttr() == weight.getParamAttr() && other.getType() == weight.getType() &&
+           llvm::any_of(other->getUses(), isPackedRows);
+  });
+}
+
 struct EmbedKernel : KernelOpInterface::ExternalModel<EmbedKernel, EmbedOp> {
+  void plan(Operation *op, const PlanContext &) const {
+    Builder builder(op->getContext());
+    op->removeAttr(kernelAttrName); // of an older plan
+    if (isMultipliedToo(cast<EmbedOp>(op)))
+      op->setAttr(kernelAttrName, builder.getDictionaryAttr(
+                                      builder.getNamedAttr(panelsName, builder.getUnitAttr())));
+  }
+
   LogicalResult lower(Operation *op, Lowering &lowering) const {
     auto embed = cast<EmbedOp>(op);
     KernelBuilder kernel(lowering, op, "embed");
     Emit &e = kernel.emit;
     RankedTensorType type = embed.getTable().getType();
     auto blocks = dyn_cast<BlocksType>(type.getElementType());
-    Value table = blocks ? kernel.flat({Ref::operand, 0}, blocks) : kernel.operand(0);
+    const bool isPacked = op->hasAttr(kernelAttrName);
+    Value table = isPacked ? kernel.flat({Ref::panels, 0}, type.getElementType())
+                  : blocks ? kernel.flat({Ref::operand, 0}, blocks)
+                           : kernel.operand(0);
     Value ids = kernel.operand(1), result = kernel.result();
     ArrayRef<Size> sizes = kernel.context.dims.sizes(embed.getResult());
     Launch launch;
@@ -50,7 +88,11 @@ struct EmbedKernel : KernelOpInterface::ExternalModel<EmbedKernel, EmbedOp> {
       Value inside = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, id,
                                            e.index(type.getDimSize(0)));
       auto lookUp = [&] {
-        if (blocks)
+        if (isPacked)
+          emitPanelRow(e, type, table, id, [&](Value column, Value values, Value mask) {
+            storeElements(e, values, result, {row[0], column}, mask);
+          });
+        else if (blocks)
           dequantiseRow(e, embed, table, id, result, row[0]);
         else
           copyRow(kernel, sizes[1], table, id, result, row[0]);

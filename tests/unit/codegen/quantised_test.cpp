@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 namespace heddle::test {
 namespace {
@@ -182,17 +183,24 @@ TEST_P(QuantisedFormat, NanStaysAndTinyVanishes) {
   }
 }
 
-/// The rows `ids` of a table of 7 rows whose elements are of type `element`.
+/// The rows `ids` of a table of `rows` rows whose elements are of type `element`; with `isTied` a
+/// product reads the table too.
 std::vector<float> lookUp(const std::string &element, const std::vector<float> &values,
-                          const std::vector<int32_t> &ids) {
-  std::string width = std::to_string(values.size() / 7);
-  std::string table = "tensor<7x" + width + "x" + element + ">";
+                          const std::vector<int32_t> &ids, size_t rows = 7, bool isTied = false,
+                          const JitOptions &options = {}) {
+  std::string width = std::to_string(values.size() / rows);
+  std::string table = "tensor<" + std::to_string(rows) + "x" + width + "x" + element + ">";
   std::string output = "tensor<?x" + width + "xf32>";
+  std::string logits = "tensor<?x" + std::to_string(rows) + "xf32>";
+  std::string product = "%z = heddle.matmul %y, %t {transpose_rhs} : (" + output + ", " + table +
+                        ") -> " + logits + "\n";
+  std::string results = isTied ? output + ", " + logits : output;
   auto model = compileText(
-      "heddle.param @t : " + table + "\nfunc.func @forward(%ids: tensor<?xi32>) -> " + output +
-          " {\n%t = heddle.weight @t : " + table + "\n%y = heddle.embed %t, %ids : (" + table +
-          ", tensor<?xi32>) -> " + output + "\nreturn %y : " + output + "\n}\n",
-      {{"t", values}});
+      "heddle.param @t : " + table + "\nfunc.func @forward(%ids: tensor<?xi32>) -> (" + results +
+          ") {\n%t = heddle.weight @t : " + table + "\n%y = heddle.embed %t, %ids : (" + table +
+          ", tensor<?xi32>) -> " + output + "\n" + (isTied ? product : "") + "return %y" +
+          (isTied ? ", %z" : "") + " : " + results + "\n}\n",
+      {{"t", values}}, options);
   if (!model)
     return {};
   runtime::Call call;
@@ -213,6 +221,26 @@ TEST_P(QuantisedFormat, LookUpGivesTheValuesOfTheBlocks) {
       ASSERT_EQ(found[i], blocks[size_t(ids[i / width]) * width + i % width])
           << i << " of width " << width;
   }
+}
+
+/// Of a table that a product reads too there is one copy, the product's: the same values.
+TEST(LookUp, ReadsThePanelsOfATableThatIsMultipliedToo) {
+  std::vector<std::string> elements = {"f32", "bf16"};
+  for (const std::string &format : formats)
+    elements.push_back("!heddle.blocks<" + format + ">");
+  const std::vector<int32_t> ids = {36, 0, 15, 16, 31, -1, 37, 32};
+  for (const std::string &element : elements)
+    for (size_t width : {5, 40, 300, 513})
+      for (const char *isa : {"avx2", "avx512"}) {
+        if (!codegen::selectTarget(isa))
+          continue;
+        SCOPED_TRACE(element + " of width " + std::to_string(width) + " on " + isa);
+        auto values = randomValues(int64_t(37 * width), 8);
+        auto expected = lookUp(element, values, ids, 37, false, {.isa = isa});
+        auto found = lookUp(element, values, ids, 37, true, {.isa = isa});
+        ASSERT_EQ(found.size(), ids.size() * width);
+        ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
+      }
 }
 
 TEST(LookUp, OfIdsOutsideOfTheTableGivesNaN) {
