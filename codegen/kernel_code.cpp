@@ -45,6 +45,7 @@ struct Instruction {
   StringLiteral name;      ///< of the intrinsic, or of the operation that stands for it
   StringLiteral signature; ///< operands and result
   bool Target::*needs;     ///< null: every target has it
+  StringLiteral half = ""; ///< of half vectors, where kernels use it so too
 };
 
 static constexpr Instruction instructions[] = {
@@ -54,7 +55,7 @@ static constexpr Instruction instructions[] = {
     {"llvm.x86.avx512.vpdpbusd.512",
      "(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>", &Target::int8Dot},
     {"x86vector.avx512.dot", "(vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>",
-     &Target::bf16Dot}};
+     &Target::bf16Dot, "(vector<8xf32>, vector<16xbf16>, vector<16xbf16>) -> vector<8xf32>"}};
 
 /// Entries of the longest vector; ours have 64.
 static constexpr int64_t longest = 64;
@@ -186,9 +187,10 @@ private:
     llvm::raw_string_ostream(signature)
         << FunctionType::get(op->getContext(), op->getOperandTypes(), op->getResultTypes());
     auto bundles = op->getAttrOfType<DenseI32ArrayAttr>("op_bundle_sizes");
-    if (signature != found->signature || (bundles && !bundles.empty()))
-      return wrong(op) << "uses '" << name << "' as " << signature << "; needs "
-                       << found->signature;
+    bool fits = signature == found->signature || signature == found->half;
+    if (!fits || (bundles && !bundles.empty()))
+      return wrong(op) << "uses '" << name << "' as " << signature << "; needs " << found->signature
+                       << (found->half.empty() ? "" : " or ") << found->half;
     if (found->needs && !(target.*found->needs)) {
       auto first = llvm::find_if(targets, [&](const Target &each) { return each.*found->needs; });
       return wrong(op) << "uses '" << name << "', which " << target.name << " has not; needs "

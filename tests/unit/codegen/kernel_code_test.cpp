@@ -77,6 +77,10 @@ const char *const dot = R"(  %x = arith.constant dense<0.0> : vector<16xf32>
   %y = arith.constant dense<0.0> : vector<32xbf16>
   %z = x86vector.avx512.dot %x, %y, %y : vector<32xbf16> -> vector<16xf32>)";
 
+const char *const halfDot = R"(  %x = arith.constant dense<0.0> : vector<8xf32>
+  %y = arith.constant dense<0.0> : vector<16xbf16>
+  %z = x86vector.avx512.dot %x, %y, %y : vector<16xbf16> -> vector<8xf32>)";
+
 TEST_F(KernelCode, IsRefusedWhereItStands) {
   struct Case {
     std::string text;
@@ -119,6 +123,7 @@ TEST_F(KernelCode, IsRefusedWhereItStands) {
        "3: kernel @scale_0 has a value of type 'i7'; needs numbers, memrefs of numbers, or vectors "
        "of one dimension and at most 64 numbers"},
       {kernel(dot, "@scale_0"), ""},
+      {kernel(halfDot, "@scale_0"), ""},
       {kernel(dot, "@scale_0"),
        "5: kernel @scale_0 uses 'x86vector.avx512.dot', which avx512_vnni has not; needs "
        "avx512_bf16",
