@@ -76,6 +76,7 @@ private:
   // attention_rows.cpp: rows, heads and the keys that they see.
   void forRuns(mlir::Value first, mlir::Value last,
                llvm::function_ref<void(mlir::Value, mlir::Value)> body);
+  void emitAnyRun(mlir::Value begin, mlir::Value end);
   void emitRun(mlir::Value begin, mlir::Value end);
   void emitPart(mlir::Value count);
   void findKeys(mlir::Value begin, mlir::Value end);
@@ -90,6 +91,8 @@ private:
   Extent cutToSegments(mlir::Value begin, mlir::Value end);
   void forHeads(llvm::function_ref<void()> body);
   void takeHead(mlir::Value index);
+  /// Rows that registers have the sums of, whatever else they hold.
+  int64_t mostRows() const { return context.target.avx512 ? 8 : 2; }
   int64_t rowsAtOnce(int64_t most) const;
   void rowBlocks(mlir::Value count, int64_t most,
                  llvm::function_ref<void(mlir::Value, int64_t)> body);
@@ -188,6 +191,7 @@ private:
   mlir::Value batchHeads; // key heads of the batches before
   mlir::Value firstHead, sequence, runBegin;
   KeyPlace keysAt;
+  bool oneToken = false; // whether the run is known to be one token
   // In the buffer's coordinates: the blocks that some row of the run sees, and those among them
   // that all rows see whole.
   mlir::Value firstKey, lastKey, fullBegin, fullEnd;

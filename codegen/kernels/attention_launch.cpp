@@ -93,7 +93,7 @@ void AttentionEmitter::run() {
     firstHead = e.mul(tile.end()[-2], heads);
     Value first = e.mul(tile.back(), queryRows);
     Value last = e.min(e.add(first, queryRows), allRows);
-    forRuns(first, last, [&](Value begin, Value end) { emitRun(begin, end); });
+    forRuns(first, last, [&](Value begin, Value end) { emitAnyRun(begin, end); });
   });
   kernel.finish(std::move(launch));
 }

@@ -183,9 +183,23 @@ void AttentionEmitter::takeHead(Value index) {
   }
 }
 
-/// Rows of a tile of at most `most`: in decode those of a token where they fit.
+/// Rows of a tile of at most `most`: of one token those it has, so that more keys fit beside them.
 int64_t AttentionEmitter::rowsAtOnce(int64_t most) const {
-  return context.phase == Phase::decode ? std::min(most, group) : most;
+  return oneToken ? std::min(most, group) : most;
+}
+
+/// In decode most runs are one token, whose rows, where they are few, are code of their own; where
+/// heads are so narrow that several are a tile, there is nothing to gain.
+void AttentionEmitter::emitAnyRun(Value begin, Value end) {
+  auto emit = [&](bool one) {
+    oneToken = one;
+    emitRun(begin, end);
+  };
+  if (context.phase == Phase::prefill)
+    return emit(false);
+  if (queryRows == 1 || group >= mostRows() || heads > 1)
+    return emit(true);
+  e.when(e.less(end, e.add(begin, 2)), [&] { emit(true); }, [&] { emit(false); });
 }
 
 /// Calls `body(row, rows)` for blocks of `most` rows, then for half of them, down to what divides

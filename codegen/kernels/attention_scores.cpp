@@ -57,7 +57,8 @@ void AttentionEmitter::emitScores(Value count, Interval some) {
 /// Scores of all rows of `each` against the keys of `some` blocks.
 void AttentionEmitter::emitScores(ArrayRef<Value> each, Value count, Interval some) {
   int64_t together = each.size();
-  int64_t rows = rowsAtOnce(context.target.avx512 ? std::max<int64_t>(1, 8 / together) : 2);
+  int64_t rows =
+      rowsAtOnce(context.target.avx512 ? std::max<int64_t>(1, mostRows() / together) : mostRows());
   int64_t most = !context.target.avx512 ? 2 : keyElement == CacheElement::int8 ? 4 : 6;
   int64_t columns = std::clamp<int64_t>(scoreTile / (rows * together), 1, most);
   auto tiles = [&](Value first, int64_t columns, bool edge) {

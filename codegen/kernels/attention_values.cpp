@@ -27,7 +27,7 @@ int64_t AttentionEmitter::panels() const {
   return all % 2 == 0 ? 2 : 1; // lines come from memory in pairs
 }
 int64_t AttentionEmitter::valueRows() const {
-  return rowsAtOnce(!context.target.avx512 ? 2 : panels() > 2 ? 4 : 8);
+  return rowsAtOnce(context.target.avx512 && panels() > 2 ? mostRows() / 2 : mostRows());
 }
 int64_t AttentionEmitter::valuePanels() const {
   int64_t most = std::max<int64_t>(1, (context.target.avx512 ? 6 : 2) / heads);
