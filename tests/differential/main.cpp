@@ -192,22 +192,29 @@ private:
     if (wrong.empty() || !program.rounds)
       return wrong;
     // Where a softmax is sharp, rounding moves a result as far as any small change of the weights.
-    auto moved = interpret(nudged(), program.calls);
-    if (!moved)
-      return "the interpreter says: " + moved.error().message;
+    std::vector<std::vector<Tensors>> moved;
+    for (uint32_t draw : {1, 2, 3, 4}) {
+      auto results = interpret(nudged(draw), program.calls);
+      if (!results)
+        return "the interpreter says: " + results.error().message;
+      moved.push_back(std::move(*results));
+    }
     return compare(found, expected,
                    [&](const Tensor64 &a, const Tensor64 &b, size_t call, size_t i) {
-                     return differsFromOracle(a, b, tolerance, 2 * farthest((*moved)[call][i], b));
+                     double slack = 0;
+                     for (const auto &results : moved)
+                       slack = std::max(slack, 2 * farthest(results[call][i], b));
+                     return differsFromOracle(a, b, tolerance, slack);
                    });
   }
 
-  /// The program with each weight moved by about what rounding to bf16 may move it.
-  Model nudged() {
+  /// The program with each weight moved by about what rounding to bf16, or to int8, may move it.
+  Model nudged(uint32_t draw) {
     Model model = program.model;
-    std::mt19937 signs(1);
+    std::mt19937 signs(draw);
     for (auto &[name, param] : model.params)
       for (double &value : param.data)
-        value *= 1 + (signs() % 2 ? 1 : -1) / 256.0;
+        value *= 1 + (signs() % 2 ? 1 : -1) / 128.0;
     return model;
   }
 
