@@ -17,7 +17,7 @@ Result<SafetensorsIndex> parseSafetensorsIndex(const JsonValue &json, const std:
   for (const auto &[tensor, value] : map->items()) {
     const std::string file = value.is_string() ? value.get<std::string>() : "";
     if (file.empty() || std::filesystem::path(file).filename() != file || file == "." ||
-        file == ".." || file.find('\0') != file.npos)
+        file == ".." || !isPrintable(file))
       return dataError(fmt::format("{}: 'weight_map' of {} is {}: expected the name of a file in "
                                    "the same folder",
                                    name, inQuotes(tensor),

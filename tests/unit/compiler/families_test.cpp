@@ -135,7 +135,8 @@ TEST(HfFolder, OpensShardsAndSaysWhatIsWrongWithThem) {
   EXPECT_NE(errorWith(wrong).find("tensor 'more' is not in"), std::string::npos);
   for (const std::string &file :
        {std::string("../model.safetensors"), std::string("/etc/passwd"), std::string(".."),
-        std::string(), std::string("model-00002-of-00002.safetensors\0", 33)}) {
+        std::string(), std::string("model-00002-of-00002.safetensors\0", 33),
+        std::string("a\nb.safetensors")}) {
     wrong["more"] = file;
     EXPECT_NE(errorWith(wrong).find("the name of a file in the same folder"), std::string::npos);
   }
