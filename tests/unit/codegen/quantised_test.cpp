@@ -203,6 +203,9 @@ std::vector<float> lookUp(const std::string &element, const std::vector<float> &
       {{"t", values}}, options);
   if (!model)
     return {};
+  const auto &params = model->programs().prefill.program.params;
+  EXPECT_EQ(params.size(), 1u) << "one copy of the table";
+  EXPECT_EQ(params.front().layout == runtime::Layout::panels, isTied);
   runtime::Call call;
   int64_t shape[] = {int64_t(ids.size())};
   call.tensor(0, ids.data(), shape);
@@ -239,6 +242,7 @@ TEST(LookUp, ReadsThePanelsOfATableThatIsMultipliedToo) {
         auto expected = lookUp(element, values, ids, 37, false, {.isa = isa});
         auto found = lookUp(element, values, ids, 37, true, {.isa = isa});
         ASSERT_EQ(found.size(), ids.size() * width);
+        ASSERT_EQ(expected.size(), found.size());
         ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
       }
 }

@@ -292,8 +292,9 @@ protected:
 
   /// The logits of a prompt of many tokens beside one of few, and of a step.
   Result<std::vector<float>> run(const std::string &text) const {
-    auto model = compile(ModelSource::fromText(text, "edited"),
-                         {.threads = 2, .cacheFolder = folder->path()}, randomWeights(3));
+    auto model =
+        compile(ModelSource::fromText(text, "edited"),
+                {.decodeTokens = 8, .threads = 2, .cacheFolder = folder->path()}, randomWeights(3));
     if (!model)
       return model.error();
     auto session = model->session({.context = 48, .threads = 2, .slots = 2});

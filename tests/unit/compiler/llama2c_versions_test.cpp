@@ -135,7 +135,7 @@ std::vector<double> logitsOf(const test::TemporaryFolder &folder, const std::str
     ids.push_back(i * 7 % words);
   auto expected = oracle->prefill(ids);
   EXPECT_TRUE(expected) << expected.error().message;
-  auto model = compile(loaded->source, {}, loaded->weights);
+  auto model = compile(loaded->source, {.decodeTokens = 8}, loaded->weights);
   EXPECT_TRUE(model) << model.error().message;
   auto session = model->session({.threads = 1});
   EXPECT_TRUE(session) << session.error().message;

@@ -59,8 +59,9 @@ Graph constantsEverywhere() {
 
 /// Logits of a prefill of 9 tokens, all rows, and of two steps.
 std::vector<float>
-logitsOf(const ModelSource &source, const CompileOptions &options = {},
+logitsOf(const ModelSource &source, CompileOptions options = {},
          const std::shared_ptr<runtime::WeightStore> &weights = randomWeights(5)) {
+  options.decodeTokens = 8;
   auto model = compile(source, options, weights);
   if (!model) {
     ADD_FAILURE() << model.error().message;

@@ -119,11 +119,6 @@ TEST_P(StoredModels, RunNearTheirValuesInDoubles) {
     EXPECT_TRUE(whole.empty() || whole == last);
     whole = last;
   }
-  if (GetParam().isTied) {
-    const int64_t table = int64_t(files.bytes.at("token_embd.weight").size());
-    EXPECT_LT(stored.weights->ownedBytes(), stored.weights->bytes() - table + (1 << 21))
-        << "the table in rows is the file's";
-  }
 }
 
 TEST_P(StoredModels, PanelsAndTheOracleReadTheBlocksOfTheFile) {
