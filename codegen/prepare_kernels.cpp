@@ -2,6 +2,7 @@
 #include "codegen/passes.h"
 
 #include "codegen/dims.h"
+#include "codegen/element_types.h"
 #include "ir/scalar_ops.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -167,13 +168,13 @@ struct PrepareKernels : impl::PrepareKernelsBase<PrepareKernels> {
     Value &converted = conversions[{input, rows}];
     if (!converted) {
       converted = QuantiseOp::create(builder, op->getLoc(), type.clone(rows), input);
-      nameAfter(input, converted.getDefiningOp(), ".quantised");
+      nameAfter(input, converted.getDefiningOp(), ".quantised" + Twine(rowBlocks(rows).length));
     }
     op->setOperand(0, converted);
   }
 
   /// Names `made`, a conversion of `value`, after where that comes from.
-  void nameAfter(Value value, Operation *made, const char *what) {
+  void nameAfter(Value value, Operation *made, const Twine &what) {
     Operation *source = value.getDefiningOp();
     if (auto id = source ? source->getAttrOfType<StringAttr>(idAttrName) : StringAttr())
       made->setAttr(idAttrName, StringAttr::get(made->getContext(), id.getValue() + what));

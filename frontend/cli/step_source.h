@@ -6,7 +6,7 @@
 namespace heddle::command {
 
 /// The id in `known`, a map of ids, that the step `id` belongs to: its own, or, where the step was
-/// made on the way down, that of what it was made of: "norm" for "norm.quantised". `known.end()`
+/// made on the way down, that of what it was made of: "norm" for "norm.quantised32". `known.end()`
 /// where there is neither.
 template <class Known>
 auto findSource(const Known &known, std::string id) {
