@@ -108,9 +108,13 @@ public:
     }
     if (choice.isa.empty() || choice.fusion.empty() || choice.shape.empty())
       note("", "needs isa, fusion and shape");
-    else if (bound != ChoiceTable::bound(choice.isa))
-      note("bound", fmt::format("is {}, where this heddle's for {} is {}", bound.dump(), choice.isa,
-                                ChoiceTable::bound(choice.isa)));
+    else if (const int64_t ours = ChoiceTable::bound(choice.isa); ours == 0)
+      note("isa", fmt::format("'{}' is unknown, `heddle show --help` has the names", choice.isa));
+    else if (bound.is_null())
+      note("bound", fmt::format("is missing: it is {} for {}", ours, choice.isa));
+    else if (bound != ours)
+      note("bound",
+           fmt::format("is {}, where this heddle's for {} is {}", bound.dump(), choice.isa, ours));
     return choice;
   }
 
@@ -161,6 +165,15 @@ private:
 
 } // namespace
 
+static bool hasChoices(const JsonValue &json) {
+  return json.is_object() && json.contains("choices");
+}
+
+bool ChoiceTable::isMeantBy(std::string_view text) {
+  auto json = parseJson(text, "");
+  return json && hasChoices(*json);
+}
+
 Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &name) {
   auto json = parseJson(text, name);
   if (!json)
@@ -169,7 +182,7 @@ Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &
     return dataError(
         fmt::format("{}: {}; `heddle machine --tune` writes such a table", name, what));
   };
-  if (!json->is_object() || !json->contains("choices") || !(*json)["choices"].is_array())
+  if (!hasChoices(*json) || !(*json)["choices"].is_array())
     return refuse("is no table of choices: it needs choices");
   ChoiceTable table;
   table.origin = name;

@@ -34,7 +34,8 @@ struct Choice {
 /// it.
 class ChoiceTable {
 public:
-  /// The tokens of a call that are few: what the program for decoding takes.
+  /// The tokens of a call that are few: what the program for decoding takes with these
+  /// instructions; 0 where nobody knows them.
   static int64_t bound(std::string_view isa);
 
   /// The table that comes with Heddle.
@@ -43,6 +44,9 @@ public:
   /// Reads what `text` returns. Errors (data), which begin with `name`: what is no table, or was
   /// measured for another bound.
   static Result<ChoiceTable> read(std::string_view text, const std::string &name);
+
+  /// Whether `text` is meant as a table, whatever is wrong with it: JSON that has choices.
+  static bool isMeantBy(std::string_view text);
 
   /// Where it was read; empty where it was not.
   const std::string &name() const { return origin; }

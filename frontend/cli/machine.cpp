@@ -74,6 +74,16 @@ static int tuneModels(const Invocation &invocation, const CommonOptions &common,
   return tuneInto(path, models, common);
 }
 
+/// One of the common options that say how models are compiled; null where none was given.
+static const char *optionOfTuning(const CommonOptions &common) {
+  return common.dtype      ? "--dtype"
+         : common.kv       ? "--kv"
+         : common.plan     ? "--plan"
+         : common.cacheDir ? "--cache-dir"
+         : common.noCache  ? "--no-cache"
+                           : nullptr;
+}
+
 int machine(const Invocation &invocation) {
   Parser parser(invocation, "Measures what this machine can do: arithmetic in f32, bf16 and int8, "
                             "and reading memory, for one core and for all threads; or, with "
@@ -93,6 +103,8 @@ int machine(const Invocation &invocation) {
     return *code;
   if (tuning)
     return tuneModels(invocation, parser.common, std::move(names));
+  if (const char *option = optionOfTuning(parser.common))
+    return fail(usageError(std::string(option) + ": is for models, found without --tune"));
   auto isa = isaOption(parser.common);
   if (!isa)
     return fail(isa.error());

@@ -88,6 +88,10 @@ static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOption
   auto table = readTable(path, isAsked);
   if (table || isAsked)
     return table;
+  if (auto text = readText(path);
+      isWritten && text && !text->empty() && !ChoiceTable::isMeantBy(*text))
+    return dataError(path +
+                     ": is no table of choices, and so is not written over; name a new file");
   // Nobody named it, or it is about to be written: it must not stand in the way.
   if (!common.quiet)
     note(table.error().message + (isWritten ? "; it is written anew" : "; it is not used"));
@@ -331,7 +335,7 @@ std::string Parser::unknownArgument() const {
     return fmt::format("'{}' is one argument too many", left.front());
   const std::string name = flag->substr(0, flag->find('='));
   if (const auto common = std::ranges::find(commonOptions, name, &CommonOption::name);
-      common != commonOptions.end())
+      common != commonOptions.end() && !takes(name))
     return fmt::format("{} has no use for {}; those that have are {}", invocation.verb, name,
                        fmt::join(common->verbs, ", "));
   std::string nearest;

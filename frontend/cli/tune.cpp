@@ -17,7 +17,7 @@ namespace heddle::command {
 
 namespace {
 
-constexpr int64_t lengths[] = {1, 8, 16, 64, 256};
+constexpr int64_t lengths[] = {1, 8, 32, 64, 256};
 /// Tokens before those of a call of few.
 constexpr int64_t past = 128;
 constexpr int64_t reps = 5;

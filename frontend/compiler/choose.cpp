@@ -7,7 +7,7 @@ namespace heddle {
 
 int64_t ChoiceTable::bound(std::string_view isa) {
   auto target = codegen::findTarget(isa);
-  return codegen::decodeRows(target ? *target : codegen::targets[0]);
+  return target ? codegen::decodeRows(*target) : 0;
 }
 
 /// Empty: what of the shapes of tiny and llama-110m lost on AVX2, a better kernel cured.
@@ -33,6 +33,10 @@ Result<Choices> choose(const CompileOptions &options) {
         return dataError((options.plan->name().empty() ? "--plan" : options.plan->name()) +
                          ": unknown fusion '" + choice.fusion + "'");
   return Choices{*fusions, forced, *target, options.plan};
+}
+
+int64_t decodeTokens(const Choices &choices, const CompileOptions &options) {
+  return options.decodeTokens.value_or(codegen::decodeRows(choices.target));
 }
 
 std::vector<passes::Declined> Choices::declined(Phase phase) const {

@@ -73,7 +73,8 @@ Result<std::string> show(const ModelSource &source, Level level, std::optional<P
   auto driver = Driver::create(source, options);
   if (!driver)
     return driver.error();
-  const std::optional<Phase> held = phaseOf((*driver)->module());
+  const std::optional<Phase> held =
+      (*driver)->level() < Level::planned ? std::nullopt : phaseOf((*driver)->module());
   if (held && phase && *held != *phase) {
     auto named = [](Phase which) { return which == Phase::prefill ? "prefill" : "decode"; };
     return usageError(source.name() + ": is planned for " + named(*held) + ", so that it has no " +
@@ -249,11 +250,6 @@ ElementType dtypeOf(const runtime::Program &program) {
   return most == elements.end() ? ElementType::f32 : most->first;
 }
 
-/// The tokens of a call up to which it runs the decode program.
-int64_t decodeTokens(const Source &source, const CompileOptions &options) {
-  return options.decodeTokens.value_or(codegen::decodeRows(source.prefill->choices().target));
-}
-
 } // namespace
 
 static std::atomic<int64_t> compilationCount = 0;
@@ -314,7 +310,7 @@ Result<Model> outline(const ModelSource &source, const CompileOptions &options) 
     return prefill ? decode.error() : prefill.error();
   ModelState &state = *opened->state;
   state.info.dtype = dtypeOf(prefill->program);
-  decode->program.maxTokens = decodeTokens(*opened, options);
+  decode->program.maxTokens = decodeTokens(opened->prefill->choices(), options);
   state.programs = std::make_shared<runtime::ProgramSet>(
       runtime::ProgramSet{std::move(*prefill), std::move(*decode)});
   return ModelState::model(opened->state);
@@ -359,7 +355,7 @@ Result<Model> compile(const ModelSource &source, const CompileOptions &options,
     state.code.push_back(code);
   }
   state.weights = weights;
-  compiled->decode.maxTokens = decodeTokens(*opened, options);
+  compiled->decode.maxTokens = decodeTokens(opened->prefill->choices(), options);
   auto told = [&](const runtime::WeightProgress &progress) {
     if (options.progress)
       options.progress({progress.name, progress.done, progress.total});

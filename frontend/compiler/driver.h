@@ -29,6 +29,9 @@ struct Choices {
 /// Reads `fuse`, `isa` and `plan`. Errors: as for `show`.
 Result<Choices> choose(const CompileOptions &options);
 
+/// The tokens of a call up to which it runs the decode program.
+int64_t decodeTokens(const Choices &choices, const CompileOptions &options);
+
 /// A stage of the way down: the passes that lead from one level to the next.
 struct LevelStage {
   llvm::StringLiteral name;

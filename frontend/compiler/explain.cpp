@@ -47,7 +47,7 @@ Result<Explanation> explain(const ModelSource &source, const CompileOptions &opt
   Explanation explanation;
   for (llvm::StringRef name : (*driver)->choices().fusions.names())
     explanation.fusions.push_back(name.str());
-  const std::string bound = std::to_string(codegen::decodeRows((*driver)->choices().target));
+  const std::string bound = std::to_string(detail::decodeTokens((*driver)->choices(), options));
   if (!(*driver)->fusesAlike()) {
     // What decoding does as prefill does is told once.
     std::unique_ptr<detail::Driver> decode = (*driver)->clone();

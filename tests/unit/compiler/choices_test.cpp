@@ -64,14 +64,16 @@ TEST(Choices, aDamagedTableIsRefusedWithItsPlace) {
       refusal(R"({"choices": [{"isa": "avx512", "fusion": "f", "shape": "s", "bound": 8}]})"),
       HasSubstr("choices[0].bound: is 8, where this heddle's for avx512 is 32"));
   EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "fusion": "f", "shape": "s"}]})"),
-              HasSubstr("choices[0].bound: is null, where this heddle's for avx2 is 8"));
+              HasSubstr("choices[0].bound: is missing: it is 8 for avx2"));
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx3", "fusion": "f", "shape": "s", "bound": 8}]})"),
+              HasSubstr("choices[0].isa: 'avx3' is unknown"));
   EXPECT_THAT(refusal(R"({"choices": [7]})"), HasSubstr("choices[0]: needs an object"));
   EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2"}]})"),
               HasSubstr("needs isa, fusion and shape"));
-  EXPECT_THAT(refusal(R"({"choices": [{"isa": "a", "fusion": "f", "shape": "s",
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "bound": 8, "fusion": "f", "shape": "s",
                           "measured": [{"tokens": 1, "fused_us": -1, "unfused_us": 2}]}]})"),
               HasSubstr("choices[0].measured.fused_us: needs a positive number"));
-  EXPECT_THAT(refusal(R"({"choices": [{"isa": "a", "fusion": "f", "shape": "s",
+  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "bound": 8, "fusion": "f", "shape": "s",
                           "threads": 2}]})"),
               HasSubstr("choices[0].threads: is unknown"));
 }
