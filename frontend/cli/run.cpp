@@ -61,8 +61,8 @@ public:
   bool hasPrinted() const { return !first; }
   /// Whether a text ended it.
   bool wasStopped() const { return stops.found(); }
-  /// The text so far, where it is one and not ids.
-  const std::string *text() const { return printsIds ? nullptr : &collected; }
+  /// The text so far; null where there is no tokenizer.
+  const std::string *text() const { return tokenizer ? &collected : nullptr; }
 
   /// Ends the text; with a line where a person or a list of ids needs one.
   Status end() {
@@ -74,12 +74,13 @@ public:
   }
 
 private:
-  bool putText(const std::string &text) { return printsIds || put(text); }
+  bool putText(const std::string &text) {
+    collected += text;
+    return printsIds || put(text);
+  }
 
   bool put(const std::string &text) {
     first = false;
-    if (!printsIds)
-      collected += text;
     if (!text.empty() && !collects)
       status = command::print(text);
     return bool(status);
