@@ -318,7 +318,8 @@ LogicalResult ProjectHeadsOp::verify() {
       return failure();
   }
   if (int64_t(getLayer()) < 0 || int64_t(getLayer()) >= cache.getLayers())
-    return emitOpError("appends to layer ") << getLayer() << " of a cache of " << cache.getLayers();
+    return emitOpError("appends to layer ")
+           << int64_t(getLayer()) << " of a cache of " << cache.getLayers();
   auto all = [&](int64_t width) {
     return RankedTensorType::get({heads, ShapedType::kDynamic, width}, cache.getViewElement());
   };

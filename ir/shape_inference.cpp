@@ -372,7 +372,7 @@ LogicalResult CacheAppendOp::inferReturnTypes(MLIRContext *context, MaybeLocatio
     return fail(location, "cache_append: needs as many keys as values, found ", describe(keys),
                 " and ", describe(values));
   if (int64_t(adaptor.getLayer()) < 0 || int64_t(adaptor.getLayer()) >= cache.getLayers())
-    return fail(location, "cache_append: layer ", adaptor.getLayer(), " of a cache of ",
+    return fail(location, "cache_append: layer ", int64_t(adaptor.getLayer()), " of a cache of ",
                 cache.getLayers());
   Type element = cache.getViewElement();
   types.push_back(cache);
