@@ -12,7 +12,7 @@ public:
   explicit AttentionPattern(ir::SoftmaxOp softmax) : softmax(softmax) {}
 
   /// Fails where `softmax` is not in the middle of attention. `why` then says what is missing, or
-  /// is empty where it does not look like attention at all; `remedy` may say what to do.
+  /// is empty where it does not look like attention at all; `remedy` says what to do.
   mlir::LogicalResult match();
 
   /// Queries [.., H, T, d], keys [.., Hkv, S, d], values [.., Hkv, S, dv]; or all of them with two
@@ -31,7 +31,7 @@ public:
   std::string why, remedy;
 
 private:
-  mlir::LogicalResult fail(const llvm::Twine &reason, const llvm::Twine &hint = "");
+  mlir::LogicalResult fail(const llvm::Twine &reason, const llvm::Twine &hint);
   mlir::LogicalResult matchOutput();
   mlir::LogicalResult matchMasks();
   mlir::LogicalResult matchChain();

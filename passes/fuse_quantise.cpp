@@ -98,9 +98,9 @@ struct FuseQuantise : impl::FuseQuantiseBase<FuseQuantise> {
                               "' take blocks of different kinds",
                           "give their weights one type");
     if (type.getShape().back() < narrowest)
-      return remarkMissed(getArgument(), norm,
-                          "its rows have less than " + Twine(narrowest) + " columns",
-                          "nothing is lost by it: rows of 64 columns took longer so");
+      return remarkMissed(
+          getArgument(), norm, "its rows have less than " + Twine(narrowest) + " columns",
+          "rows of 64 columns took longer so, and between them nothing was measured");
     // Which blocks are made decides what that costs, not which products read them.
     std::string shape = fusionShape(norm.getInput()) + " ";
     llvm::raw_string_ostream(shape) << blocks;
