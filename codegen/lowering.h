@@ -15,7 +15,7 @@ namespace heddle::codegen {
 unsigned operandNumber(mlir::Operation *op, mlir::Value value);
 
 /// Whether weight operand `index` of `op` has a row for each output: where the operation says so,
-/// and always where it holds the matrices of experts.
+/// and always where it holds the matrices of experts or rows that are looked up.
 bool isTransposed(mlir::Operation *op, unsigned index);
 
 /// An operand of a kernel, named relative to the operation it is built for.

@@ -191,7 +191,7 @@ private:
   mlir::Value batchHeads; // key heads of the batches before
   mlir::Value firstHead, sequence, runBegin;
   KeyPlace keysAt;
-  bool oneToken = false; // whether the run is known to be one token
+  bool tilesOfOneToken = false; // whether tiles keep to the rows of one token
   // In the buffer's coordinates: the blocks that some row of the run sees, and those among them
   // that all rows see whole.
   mlir::Value firstKey, lastKey, fullBegin, fullEnd;

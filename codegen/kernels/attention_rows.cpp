@@ -183,16 +183,16 @@ void AttentionEmitter::takeHead(Value index) {
   }
 }
 
-/// Rows of a tile of at most `most`: of one token those it has, so that more keys fit beside them.
+/// Rows of a tile of at most `most`. Those of one token are fewer, and more keys fit beside them.
 int64_t AttentionEmitter::rowsAtOnce(int64_t most) const {
-  return oneToken ? std::min(most, group) : most;
+  return tilesOfOneToken ? std::min(most, group) : most;
 }
 
 /// In decode most runs are one token, whose rows, where they are few, are code of their own; where
 /// heads are so narrow that several are a tile, there is nothing to gain.
 void AttentionEmitter::emitAnyRun(Value begin, Value end) {
   auto emit = [&](bool one) {
-    oneToken = one;
+    tilesOfOneToken = one;
     emitRun(begin, end);
   };
   if (context.phase == Phase::prefill)

@@ -63,7 +63,6 @@ bool isMultipliedToo(EmbedOp embed) {
 struct EmbedKernel : KernelOpInterface::ExternalModel<EmbedKernel, EmbedOp> {
   void plan(Operation *op, const PlanContext &) const {
     Builder builder(op->getContext());
-    op->removeAttr(kernelAttrName); // of an older plan
     if (isMultipliedToo(cast<EmbedOp>(op)))
       op->setAttr(kernelAttrName, builder.getDictionaryAttr(
                                       builder.getNamedAttr(panelsName, builder.getUnitAttr())));
