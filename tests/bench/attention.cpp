@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
         for (auto [heads, keyHeads] :
              {std::pair<int64_t, int64_t>{32, 4}, {8, 8}, {16, 4}, {32, 1}, {8, 1}, {9, 3}})
           add({type, keys, 1, heads, keyHeads, 64, threads}, 15);
-      for (int64_t rows : {32, 128, 512, 2048, 8192, 16384})
+      for (int64_t rows : {128, 512, 2048, 8192, 16384})
         for (bool fuse : {true, false})
           add({type, rows, rows, 32, 4, 64, threads, fuse}, rows > 2048 ? 1 : rows > 512 ? 5 : 15);
     }
