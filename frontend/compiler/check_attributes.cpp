@@ -42,7 +42,6 @@ bool isList(Attribute value) { return isa<ArrayAttr>(value); }
 bool isDictionary(Attribute value) { return isa<DictionaryAttr>(value); }
 bool isUnit(Attribute value) { return isa<UnitAttr>(value); }
 bool isText(Attribute value) { return isa<StringAttr>(value); }
-bool isName(Attribute value) { return isText(value) && !cast<StringAttr>(value).empty(); }
 bool isSymbol(Attribute value) { return isa<FlatSymbolRefAttr>(value); }
 /// Who reads it says more of what it should be.
 bool isAnything(Attribute) { return true; }
@@ -57,7 +56,7 @@ constexpr Known table[] = {
     {codegen::takesAttrName, Place::argument, "", isAnything},
     {ir::madeParamAttrName, Place::result, "a parameter, @name", isSymbol},
     {ir::argumentsAttrName, Place::program, "", isAnything},
-    {ir::idAttrName, Place::operation, "a name in quotes", isName},
+    {ir::idAttrName, Place::operation, "a name in quotes", isText},
     {ir::fromAttrName, Place::operation, "a list of names in quotes", isNames},
     {codegen::rowsLayoutAttrName, Place::operation, "nothing but its name", isUnit},
     {codegen::joinedAttrName, Place::operation, "nothing but its name", isUnit},
