@@ -16,6 +16,8 @@ namespace {
 
 struct Shape {
   int64_t tokens, chosen, experts, depth, columns;
+
+  Shape withTokens(int64_t count) const { return {count, chosen, experts, depth, columns}; }
 };
 
 std::string typeOf(const std::string &dims, const std::string &element) {
@@ -116,7 +118,10 @@ protected:
     return all;
   }
 
-  void check(const Shape &shape, const std::vector<int32_t> &ids, bool ofEach = false) {
+  /// Of an expert that does not exist it is NaN.
+  void check(const char *what, const Shape &shape, const std::vector<int32_t> &ids,
+             bool ofEach = false) {
+    SCOPED_TRACE(what);
     auto x = randomValues(shape.tokens * (ofEach ? shape.chosen : 1) * shape.depth, 1);
     auto w = randomValues(shape.experts * shape.columns * shape.depth, 2);
     auto found = products(shape, x, w, ids, ofEach);
@@ -145,24 +150,16 @@ std::vector<int32_t> randomIds(const Shape &shape, unsigned seed) {
   return ids;
 }
 
+/// Shapes that differ in their number of tokens alone are one kernel.
 TEST_P(Experts, GiveWhatEachMatrixGives) {
-  for (Shape shape : {Shape{1, 2, 5, 288, 40}, Shape{23, 3, 4, 40, 33}, Shape{0, 2, 3, 32, 16}}) {
-    check(shape, randomIds(shape, 3));
-    if (HasFatalFailure())
-      return;
-  }
-  Shape shape{6, 2, 3, 64, 72};
-  check(shape, randomIds(shape, 4), true);
-}
-
-TEST_P(Experts, MayAllBeChosenOrOne) {
-  Shape all{3, 4, 4, 32, 20}, one{19, 1, 4, 64, 16};
-  check(all, {0, 1, 2, 3, 3, 2, 1, 0, 2, 0, 3, 1});
-  check(one, std::vector<int32_t>(19, 2));
-}
-
-TEST_P(Experts, ThatDoNotExistGiveNaN) {
-  check({3, 3, 2, 32, 24}, {0, 2, 1, -1, 1, INT32_MAX, INT32_MIN, 1 << 16, 0});
+  const Shape wide{1, 1, 5, 288, 48}, square{23, 4, 4, 40, 33}, ofEach{6, 2, 3, 64, 72};
+  check("one for a token", wide, randomIds(wide, 3));
+  check("the same for all", wide.withTokens(19), std::vector<int32_t>(19, 2));
+  check("several", square, randomIds(square, 3));
+  check("all of them", square.withTokens(3), {0, 1, 2, 3, 3, 2, 1, 0, 2, 0, 3, 1});
+  check("no tokens", square.withTokens(0), {});
+  check("none that exist", square.withTokens(2), {0, 4, 1, -1, INT32_MAX, INT32_MIN, 1 << 16, 3});
+  check("another row for each", ofEach, randomIds(ofEach, 4), true);
 }
 
 std::vector<Case> cases() {

@@ -16,6 +16,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <deque>
+#include <optional>
 
 namespace heddle::test {
 
@@ -144,10 +146,16 @@ public:
   std::unique_ptr<runtime::Executor> runner;
 };
 
-} // namespace
+/// What a text is compiled to depends on.
+struct CodeKey {
+  std::string text, isa;
+  bool decode, both;
+  bool operator==(const CodeKey &) const = default;
+};
 
-std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &weights,
-                                      const JitOptions &options) {
+/// The programs of `key` and their code. Nothing, and a failed test, where there is none. Only the
+/// program that calls run is compiled, unless `both` are wanted.
+std::optional<codegen::LinkedModel> compileAnew(const CodeKey &key) {
   mlir::DialectRegistry registry;
   registry.insert<ir::HeddleDialect, mlir::func::FuncDialect>();
   codegen::registerKernels(registry);
@@ -156,35 +164,60 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
   std::string messages;
   mlir::ScopedDiagnosticHandler handler(
       &context, [&](mlir::Diagnostic &diagnostic) { messages += diagnostic.str() + "\n"; });
-  auto target = codegen::selectTarget(options.isa);
+  auto target = codegen::selectTarget(key.isa);
   if (!target) {
     ADD_FAILURE() << target.error().message;
-    return nullptr;
+    return std::nullopt;
   }
-  mlir::OwningOpRef<mlir::ModuleOp> modules[2];
-  for (int phase = 0; phase < 2; ++phase) {
-    modules[phase] = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    if (!modules[phase]) {
-      ADD_FAILURE() << messages;
+  auto lower = [&](codegen::Phase phase) -> mlir::OwningOpRef<mlir::ModuleOp> {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(key.text, &context);
+    if (!module)
       return nullptr;
-    }
-    bool decode = phase == 1 || options.decode;
-    codegen::setTarget(*modules[phase], *target,
-                       decode ? codegen::Phase::decode : codegen::Phase::prefill);
+    codegen::setTarget(*module, *target, phase);
     mlir::PassManager passes(&context);
     passes.addNestedPass<mlir::func::FuncOp>(heddle::passes::createExpandComposites());
     codegen::addPlanPasses(passes);
     codegen::addLoopPasses(passes);
-    if (mlir::failed(passes.run(*modules[phase]))) {
-      ADD_FAILURE() << messages;
-      return nullptr;
-    }
+    return mlir::failed(passes.run(*module)) ? nullptr : std::move(module);
+  };
+  auto first = lower(key.decode ? codegen::Phase::decode : codegen::Phase::prefill);
+  auto second = first && key.both ? lower(codegen::Phase::decode) : nullptr;
+  if (!first || (key.both && !second)) {
+    ADD_FAILURE() << messages;
+    return std::nullopt;
   }
-  auto compiled = codegen::compileAndLink(*modules[0], *modules[1], *target, 1);
+  auto compiled = codegen::compileAndLink(*first, second ? *second : *first, *target, 1);
   if (!compiled) {
     ADD_FAILURE() << compiled.error().message << "\n" << messages;
-    return nullptr;
+    return std::nullopt;
   }
+  return std::move(*compiled);
+}
+
+/// As `compileAnew`. The last few are kept: tests run one text in several calls, with other threads
+/// and weights, in turn with a second text.
+std::optional<codegen::LinkedModel> compileOnce(CodeKey key) {
+  constexpr size_t few = 4;
+  static std::deque<std::pair<CodeKey, codegen::LinkedModel>> kept;
+  for (const auto &[known, compiled] : kept)
+    if (known == key)
+      return compiled;
+  auto compiled = compileAnew(key);
+  if (compiled) {
+    kept.emplace_back(std::move(key), *compiled);
+    if (kept.size() > few)
+      kept.pop_front();
+  }
+  return compiled;
+}
+
+} // namespace
+
+std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &weights,
+                                      const JitOptions &options) {
+  auto compiled = compileOnce({text, options.isa, options.decode, options.decodeRows > 0});
+  if (!compiled)
+    return nullptr;
   auto model = std::make_unique<Model>();
   model->code = compiled->code;
   Weights all = weights;
@@ -217,8 +250,10 @@ std::unique_ptr<JitModel> compileText(const std::string &text, const Weights &we
       all[outputs[i].param] = load.result(i);
   }
   model->set->prefill = bind(std::move(compiled->prefill));
-  model->set->decode = bind(std::move(compiled->decode));
-  model->set->decode->program.maxTokens = options.decodeRows;
+  if (options.decodeRows > 0) {
+    model->set->decode = bind(std::move(compiled->decode));
+    model->set->decode->program.maxTokens = options.decodeRows;
+  }
   auto runner = runtime::Executor::create(model->set, {.threads = options.threads, .poison = true});
   if (!runner) {
     ADD_FAILURE() << runner.error().message;
