@@ -54,7 +54,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const Target &t
     return internalError("llvm knows no target for this machine: " + error);
   auto [processor, features] = processorOf(target);
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
-      triple, processor, features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt,
+      triple, processor, features, llvm::TargetOptions(), llvm::Reloc::PIC_, llvm::CodeModel::Small,
       llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   if (!machine)
     return internalError("llvm made no target machine");
