@@ -154,6 +154,7 @@ private:
   mlir::Value seenBits(mlir::Value key, int64_t per, mlir::Value row, Interval seen);
   mlir::Value isShown(mlir::Value row, mlir::Value key);
   mlir::Value valueVector(const HeadPlace &place, mlir::Value step, int64_t panel);
+  mlir::Value distanceAhead(int64_t steps, int64_t count);
   mlir::Value columnsBefore();
   mlir::Value columnPlace(const HeadPlace &place, mlir::Value step, int64_t panel);
   int64_t panels() const; ///< of the kernel

@@ -141,12 +141,14 @@ SmallVector<Value> AttentionEmitter::multiplyKeys(const ScoreTile &scores) {
   // All rows meet these keys before the next ones come, for longer than hardware looks ahead. The
   // first-level cache has no room for those. Asked for in the order of memory, whatever the order
   // they are read in, they come faster.
+  Value distance = distanceAhead(tilesAhead * keySteps() * tile.columns * perStep,
+                                 tilesAhead * tile.columns * block);
   tile.ahead = [&](Value step) {
     int64_t line = lineBytes / runtime::entryBytes(keyElement);
     int64_t width = tile.columns * perStep;
     for (int64_t head = 0; head < tile.blocks; ++head)
       for (int64_t at = 0; at < tile.unroll * width; at += line) {
-        Value next = e.add(e.mul(step, width), tilesAhead * keySteps() * width + at);
+        Value next = e.add(e.add(e.mul(step, width), distance), at);
         e.prefetch(keys, {e.add(bases[head], next)}, false, Emit::Near::second);
       }
   };
