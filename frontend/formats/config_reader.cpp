@@ -165,4 +165,17 @@ std::vector<std::string> ConfigReader::unknown() const {
   return names;
 }
 
+bool areSame(ConfigReader &one, std::string_view key, ConfigReader &other,
+             std::string_view otherKey) {
+  const JsonValue *first = one.find(key), *second = other.find(otherKey);
+  return first && second ? *first == *second : first == second;
+}
+
+void mustAgree(ConfigReader &one, std::string_view key, ConfigReader &other,
+               std::string_view otherKey) {
+  if (one.has(key) && other.has(otherKey) && !areSame(one, key, other, otherKey))
+    one.fail(fmt::format("keys {} and {} disagree: {} and {}", inQuotes(one.nameOf(key)),
+                         inQuotes(other.nameOf(otherKey)), one.shown(key), other.shown(otherKey)));
+}
+
 } // namespace heddle

@@ -53,6 +53,11 @@ public:
   std::vector<std::string> unknown() const;
 
   std::string shown(std::string_view key); ///< the value at `key`, for errors
+  std::string nameOf(std::string_view key) const { return prefix + std::string(key); }
+
+  /// Whether both are missing, or both are there with one value; numbers count, not their spelling.
+  friend bool areSame(ConfigReader &one, std::string_view key, ConfigReader &other,
+                      std::string_view otherKey);
 
 private:
   struct Shared {
@@ -72,5 +77,12 @@ private:
   std::string prefix;
   std::shared_ptr<Shared> shared;
 };
+
+bool areSame(ConfigReader &one, std::string_view key, ConfigReader &other,
+             std::string_view otherKey);
+
+/// Keeps an error that names both keys where both are there and their values differ.
+void mustAgree(ConfigReader &one, std::string_view key, ConfigReader &other,
+               std::string_view otherKey);
 
 } // namespace heddle

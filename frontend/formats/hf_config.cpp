@@ -1,6 +1,7 @@
 #include "frontend/formats/hf_config.h"
 
 #include "frontend/formats/config_reader.h"
+#include "frontend/formats/hf_harmless_keys.h"
 #include "frontend/formats/hf_rotary.h"
 #include "frontend/formats/quote.h"
 
@@ -14,57 +15,11 @@ namespace heddle {
 
 namespace {
 
-/// What has no influence on the logits of a model that is run: training, bookkeeping, and choices
-/// of the library between ways to compute the same.
-constexpr const char *harmlessKeys[] = {
-    "_attn_implementation",
-    "_attn_implementation_autoset",
-    "_from_model_config",
-    "_name_or_path",
-    "architectures",
-    "attention_dropout",
-    "attn_pdrop",
-    "auto_map",
-    "cache_implementation",
-    "chunk_size_feed_forward",
-    "dtype",
-    "embd_pdrop",
-    "finetuning_task",
-    "gradient_checkpointing",
-    "hidden_dropout_prob",
-    "id2label",
-    "initializer_range",
-    "is_decoder",
-    "is_encoder_decoder",
-    "keys_to_ignore_at_inference",
-    "label2id",
-    "model_type",
-    "n_ctx",
-    "output_attentions",
-    "output_hidden_states",
-    "pad_token_id",
-    "pretraining_tp",
-    "reorder_and_upcast_attn",
-    "resid_pdrop",
-    "return_dict",
-    "summary_activation",
-    "summary_first_dropout",
-    "summary_proj_to_labels",
-    "summary_type",
-    "summary_use_proj",
-    "task_specific_params",
-    "tokenizer_class",
-    "torch_dtype",
-    "transformers_version",
-    "transformers.js_config",
-    "unsloth_fixed",
-    "unsloth_version",
-    "use_cache",
-};
-
 /// The defaults of a family for what its configurations leave out.
 struct Usual {
   int64_t context = 2048;
+  std::optional<int64_t> kvHeads =
+      std::nullopt; ///< where the key is missing; none: as many as heads
   double normEpsilon = 1e-6;
   std::optional<int64_t> headWidth = std::nullopt; ///< none: width / heads
   bool tied = false;
@@ -95,6 +50,16 @@ private:
     if (config.boolean(key, false))
       config.fail(key, "false");
   }
+  /// Refuses a value that is not the one that changes nothing.
+  void mustBe(const char *key, int64_t value) {
+    if (config.integer(key, 0, value) != value)
+      config.fail(key, fmt::format("{}", value));
+  }
+  /// Takes `older`, another name of what `key` says, where both are there and agree.
+  void mustAgree(const char *older, const char *key) {
+    if (config.has(key))
+      heddle::mustAgree(config, older, config, key);
+  }
   /// The cap at `key`; none where it is null.
   double softcapOf(const char *key, double usual) {
     return config.number(key, config.mentions(key) ? 0 : usual, 0);
@@ -114,6 +79,7 @@ private:
   void readQwen3Moe();
   void readPhi3();
   void readGemma();
+  void readGemmaKin(int64_t usualKvHeads); ///< what the first two have in common
   void readGemma2();
   void readGemma3();
   void readOlmo2();
@@ -149,12 +115,12 @@ void Families::readActivation(const char *key, const std::string &usual) {
   const std::string name = config.text(key, usual);
   if (name == "silu" || name == "swish")
     model.activation = Activation::silu;
-  else if (name == "gelu_pytorch_tanh" || name == "gelu_new")
+  else if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast")
     model.activation = Activation::geluTanh;
-  else if (name == "gelu")
+  else if (name == "gelu" || name == "gelu_python")
     model.activation = Activation::geluErf;
   else
-    config.fail(key, "'silu', 'gelu', 'gelu_pytorch_tanh' or 'gelu_new'");
+    config.fail(key, "'silu', 'gelu', 'gelu_pytorch_tanh', 'gelu_new' or 'gelu_fast'");
 }
 
 void Families::checkHeads() {
@@ -173,7 +139,9 @@ void Families::readKin(const Usual &usual) {
   model.hidden = config.integer("intermediate_size", 1);
   model.layers = config.integer("num_hidden_layers", 1);
   model.heads = config.integer("num_attention_heads", 1);
-  model.kvHeads = config.integer("num_key_value_heads", 1, model.heads);
+  const bool saysKvHeads = config.mentions("num_key_value_heads"); // null is as many as heads
+  model.kvHeads = config.integer("num_key_value_heads", 1,
+                                 saysKvHeads ? model.heads : usual.kvHeads.value_or(model.heads));
   model.vocabulary = config.integer("vocab_size", 1);
   model.context = config.integer("max_position_embeddings", 1, usual.context);
   model.normEpsilon = config.number("rms_norm_eps", usual.normEpsilon, 0);
@@ -192,7 +160,8 @@ void Families::readProjectionBiases() {
 }
 
 void Families::readWindow(int64_t usual, bool (*isWindowed)(int64_t, int64_t), int64_t pattern) {
-  model.window = config.integer("sliding_window", 1, usual);
+  // A window that is null is none; one that is not mentioned is the library's default.
+  model.window = config.integer("sliding_window", 1, config.mentions("sliding_window") ? 0 : usual);
   std::vector<bool> windowed;
   if (config.has("layer_types")) {
     const auto types = config.texts("layer_types");
@@ -230,9 +199,8 @@ void Families::readLlama() {
 }
 
 void Families::readMistral() {
-  readKin({.context = 131072});
-  // A window that is null is none; one that is not mentioned is the library's default.
-  readWindow(config.mentions("sliding_window") ? 0 : 4096, everyLayer, 0);
+  readKin({.context = 131072, .kvHeads = 8});
+  readWindow(4096, everyLayer, 0);
   mustBeOff("attention_bias");
 }
 
@@ -248,13 +216,13 @@ void Families::readQwenWindow() {
 }
 
 void Families::readQwen2() {
-  readKin({.context = 32768});
+  readKin({.context = 32768, .kvHeads = 32});
   model.queryBias = true;
   readQwenWindow();
 }
 
 void Families::readQwen3() {
-  readKin({.context = 32768, .headWidth = 128});
+  readKin({.context = 32768, .kvHeads = 32, .headWidth = 128});
   readProjectionBiases();
   model.queryKeyNorm = QueryKeyNorm::heads;
   readQwenWindow();
@@ -271,7 +239,7 @@ void Families::readExperts(const char *count, int64_t usual, int64_t usualPerTok
 }
 
 void Families::readMixtral() {
-  readKin({.context = 131072, .normEpsilon = 1e-5, .rotary = {.base = 1e6}});
+  readKin({.context = 131072, .kvHeads = 8, .normEpsilon = 1e-5, .rotary = {.base = 1e6}});
   readExperts("num_local_experts", 8, 2);
   model.expertHidden = model.hidden;
   readWindow(0, everyLayer, 0);
@@ -280,7 +248,7 @@ void Families::readMixtral() {
 }
 
 void Families::readQwen3Moe() {
-  readKin({.context = 32768});
+  readKin({.context = 32768, .kvHeads = 4});
   readProjectionBiases();
   model.queryKeyNorm = QueryKeyNorm::heads;
   readQwenWindow();
@@ -300,15 +268,21 @@ void Families::readQwen3Moe() {
 }
 
 void Families::readPhi3() {
-  readKin({.context = 4096, .normEpsilon = 1e-5});
+  readKin({.context = 4096, .normEpsilon = 1e-5, .rotary = {.originalContext = 4096}});
   model.mergedQkv = model.mergedGateUp = true;
   readWindow(0, everyLayer, 0);
   config.harmless("original_max_position_embeddings"); // read with the scaling, if there is one
-  mustBeOff("attention_bias");
+  for (const char *key : {"attention_bias", "mlp_bias", "lm_head_bias"})
+    mustBeOff(key);
+  for (const char *key : {"full_attn_mod", "interpolate_factor"})
+    mustBe(key, 1);
 }
 
-void Families::readGemma() {
+void Families::readGemma() { readGemmaKin(16); }
+
+void Families::readGemmaKin(int64_t usualKvHeads) {
   Usual usual{.context = 8192, .headWidth = 256, .tied = true, .activation = "gelu_pytorch_tanh"};
+  usual.kvHeads = usualKvHeads;
   // "gelu" in `hidden_act` was a mistake of the first configurations: the library takes the
   // approximation by tanh wherever `hidden_activation` does not say otherwise.
   usual.activationKey = "hidden_activation";
@@ -320,17 +294,19 @@ void Families::readGemma() {
 }
 
 void Families::readGemma2() {
-  readGemma();
+  readGemmaKin(4);
   model.normAfter = true;
   model.attentionScale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256, 0));
   model.attentionSoftcap = softcapOf("attn_logit_softcapping", 50);
   model.logitSoftcap = softcapOf("final_logit_softcapping", 30);
+  mustAgree("sliding_window_size", "sliding_window"); // of the first configurations
   readWindow(4096, [](int64_t layer, int64_t) { return layer % 2 == 0; }, 2);
 }
 
 void Families::readGemma3() {
   Usual usual{.context = 131072, .headWidth = 256, .tied = true, .activation = "gelu_pytorch_tanh"};
   usual.activationKey = "hidden_activation";
+  usual.kvHeads = 4;
   usual.rotary = {.base = 1e6, .layerType = "full_attention"};
   readKin(usual);
   readProjectionBiases();
@@ -341,6 +317,7 @@ void Families::readGemma3() {
   model.attentionSoftcap = softcapOf("attn_logit_softcapping", 0);
   model.logitSoftcap = softcapOf("final_logit_softcapping", 0);
   mustBeOff("use_bidirectional_attention");
+  mustAgree("_sliding_window_pattern", "sliding_window_pattern");
   const int64_t pattern = config.integer(
       config.has("_sliding_window_pattern") ? "_sliding_window_pattern" : "sliding_window_pattern",
       1, 6);
@@ -351,6 +328,7 @@ void Families::readGemma3() {
   ConfigReader parts = config.inner("rope_parameters");
   if (parts.has("sliding_attention")) {
     ConfigReader sliding = parts.inner("sliding_attention");
+    heddle::mustAgree(config, "rope_local_base_freq", sliding, "rope_theta");
     local.base = sliding.number("rope_theta", local.base, 0);
     if (sliding.text("rope_type", "default") != "default")
       sliding.fail("rope_type", "'default'");
@@ -393,11 +371,7 @@ void Families::readGpt2() {
   model.architecture = Architecture::gpt2;
   model.mergedQkv = model.inOut = true;
   readGptSizes({.width = 768, .layers = 12, .heads = 12, .words = 50257, .context = 1024});
-  if (model.activation != Activation::geluTanh)
-    config.fail("activation_function", "'gelu_new' or 'gelu_pytorch_tanh'");
   model.tiedEmbedding = config.boolean("tie_word_embeddings", true);
-  if (!model.tiedEmbedding)
-    config.fail("tie_word_embeddings", "true");
   if (!config.boolean("scale_attn_weights", true))
     config.fail("scale_attn_weights", "true");
   mustBeOff("scale_attn_by_inverse_layer_idx");
@@ -421,10 +395,9 @@ void Families::readNeox() {
   model.queryBias = model.outputBias = config.boolean("attention_bias", true);
   model.mlpBias = true;
   model.mergedQkv = model.qkvByHead = true;
-  // Two keys have older names.
-  model.rotary = readHfRotary(config, model.headWidth, model.context,
-                              {.base = config.number("rotary_emb_base", 10000, 0),
-                               .turned = config.number("rotary_pct", 0.25, 0)});
+  model.rotary =
+      readHfRotary(config, model.headWidth, model.context,
+                   {.turned = 0.25, .olderBase = "rotary_emb_base", .olderTurned = "rotary_pct"});
   for (const char *key : {"classifier_dropout", "hidden_dropout"})
     config.harmless(key);
 }
@@ -467,7 +440,13 @@ void Families::readStarcoder2() {
   if (!model.windowed.empty())
     config.fail("layer_types", "one type for all layers");
   model.rotary = readHfRotary(config, model.headWidth, model.context);
-  for (const char *key : {"embedding_dropout", "residual_dropout"})
+  // What its ancestor named otherwise, and the first configurations still have.
+  mustAgree("activation_function", "hidden_act");
+  mustAgree("layer_norm_epsilon", "norm_epsilon");
+  if (!config.boolean("scale_attn_weights", true))
+    config.fail("scale_attn_weights", "true");
+  for (const char *key : {"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
+                          "embedding_dropout", "residual_dropout"})
     config.harmless(key);
 }
 
@@ -511,7 +490,7 @@ Result<HfConfig> parseHfConfig(const JsonValue &json, const std::string &name,
                                  inQuotes(family), hfFamilies()));
   Families families(config);
   (families.*found->second)();
-  for (const char *key : harmlessKeys)
+  for (const char *key : hfHarmlessKeys)
     config.harmless(key);
   for (const char *key : {"bos_token_id", "eos_token_id"})
     config.harmless(key);

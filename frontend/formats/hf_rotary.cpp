@@ -17,25 +17,38 @@ double yarnMagnitude(double factor, double weight) {
   return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
 }
 
-/// The number at one of two places; an error where both have one and they differ.
-double oneOf(ConfigReader &outer, ConfigReader &inner, const char *innerName, const char *key,
+/// A number that may stand in several places, where it must be the same.
+double oneOf(std::initializer_list<std::pair<ConfigReader *, const char *>> places,
              double fallback) {
-  const bool isOutside = outer.has(key), isInside = inner.has(key);
-  const double outside = isOutside ? outer.number(key, std::nullopt, 0) : fallback;
-  const double inside = isInside ? inner.number(key, std::nullopt, 0) : outside;
-  if (isOutside && isInside && outside != inside)
-    outer.fail(key, fmt::format("the {} that {} has", inside, innerName));
-  return inside;
+  std::optional<std::pair<ConfigReader *, const char *>> first;
+  for (const auto &[reader, key] : places) {
+    if (!reader->has(key))
+      continue;
+    const double value = reader->number(key, std::nullopt, 0);
+    if (first)
+      mustAgree(*first->first, first->second, *reader, key);
+    else
+      first = {reader, key}, fallback = value;
+  }
+  return fallback;
+}
+
+std::string typeOf(ConfigReader &scaling) {
+  const std::string newer = scaling.text("rope_type", ""), older = scaling.text("type", "");
+  if (!newer.empty() && !older.empty() && newer != older)
+    scaling.fail("rope_type", fmt::format("the {} that 'type' has", inQuotes(older)));
+  return !newer.empty() ? newer : !older.empty() ? older : "default";
 }
 
 class ScalingReader {
 public:
   ScalingReader(ConfigReader &config, ConfigReader &scaling, const RotaryConfig &rotary,
-                int64_t dims, int64_t context)
-      : config(config), scaling(scaling), rotary(rotary), dims(dims), context(context) {}
+                int64_t dims, int64_t context, int64_t usualOriginal)
+      : config(config), scaling(scaling), rotary(rotary), dims(dims), context(context),
+        usualOriginal(usualOriginal ? usualOriginal : context) {}
 
   RotaryScaling read() {
-    const std::string type = typeName();
+    const std::string type = typeOf(scaling);
     if (type == "default")
       return result;
     if (type == "linear" || type == "dynamic") {
@@ -56,20 +69,13 @@ public:
   }
 
 private:
-  std::string typeName() {
-    const std::string newer = scaling.text("rope_type", ""), older = scaling.text("type", "");
-    if (!newer.empty() && !older.empty() && newer != older)
-      scaling.fail("rope_type", fmt::format("the {} that 'type' has", inQuotes(older)));
-    return !newer.empty() ? newer : !older.empty() ? older : "default";
-  }
-
   /// The context it was trained on before, inside or beside the scaling.
   void readOriginal() {
     constexpr const char *key = "original_max_position_embeddings";
     const int64_t outside = config.integer(key, 1, 0), inside = scaling.integer(key, 1, 0);
     if (outside && inside && outside != inside)
       config.fail(key, fmt::format("the {} that the rotary scaling has", inside));
-    result.originalContext = inside ? inside : outside ? outside : context;
+    result.originalContext = inside ? inside : outside ? outside : usualOriginal;
   }
 
   void readYarn() {
@@ -113,19 +119,24 @@ private:
 
   ConfigReader &config, &scaling;
   const RotaryConfig &rotary;
-  int64_t dims, context;
+  int64_t dims, context, usualOriginal;
   RotaryScaling result;
 };
 
 /// An error where the two spellings of the scaling say different things.
 void compareSpellings(ConfigReader &config, ConfigReader &newer, ConfigReader &older) {
-  for (const char *key : {"rope_type", "type", "factor", "original_max_position_embeddings",
-                          "attention_factor", "beta_fast", "beta_slow", "low_freq_factor",
-                          "high_freq_factor", "mscale", "mscale_all_dim"})
-    if (newer.has(key) && older.has(key) && newer.shown(key) != older.shown(key))
-      config.fail(fmt::format("'rope_parameters' and 'rope_scaling' disagree: {} is {} in the one "
-                              "and {} in the other",
-                              key, newer.shown(key), older.shown(key)));
+  const auto differ = [&](const char *key, const std::string &one, const std::string &other) {
+    config.fail(fmt::format("'rope_parameters' and 'rope_scaling' disagree: {} is {} in the one "
+                            "and {} in the other",
+                            key, one, other));
+  };
+  if (const std::string one = typeOf(newer), other = typeOf(older); one != other)
+    differ("rope_type", inQuotes(one), inQuotes(other));
+  for (const char *key : {"factor", "original_max_position_embeddings", "attention_factor",
+                          "beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor", "mscale",
+                          "mscale_all_dim", "truncate", "short_factor", "long_factor"})
+    if (older.has(key) && !areSame(newer, key, older, key))
+      differ(key, newer.shown(key), older.shown(key));
 }
 
 } // namespace
@@ -136,10 +147,16 @@ RotaryConfig readHfRotary(ConfigReader &config, int64_t headWidth, int64_t conte
   ConfigReader older = config.inner("rope_scaling"), whole = config.inner("rope_parameters");
   const bool hasParts = *defaults.layerType && whole.has(defaults.layerType);
   ConfigReader newer = hasParts ? whole.inner(defaults.layerType) : whole;
-  compareSpellings(config, newer, older);
-  rotary.base = oneOf(config, newer, "'rope_parameters'", "rope_theta", defaults.base);
+  const bool isNewer = config.has("rope_parameters");
+  if (isNewer && config.has("rope_scaling"))
+    compareSpellings(config, newer, older);
+  constexpr const char *base = "rope_theta", *share = "partial_rotary_factor";
+  rotary.base =
+      oneOf({{&config, defaults.olderBase}, {&config, base}, {&newer, base}, {&older, base}},
+            defaults.base);
   const double turned =
-      oneOf(config, newer, "'rope_parameters'", "partial_rotary_factor", defaults.turned);
+      oneOf({{&config, defaults.olderTurned}, {&config, share}, {&newer, share}, {&older, share}},
+            defaults.turned);
   const auto dims = int64_t(double(headWidth) * turned);
   rotary.dims = dims == headWidth ? 0 : dims;
   if (turned > 1 || dims < 2 || dims % 2 != 0) {
@@ -148,8 +165,9 @@ RotaryConfig readHfRotary(ConfigReader &config, int64_t headWidth, int64_t conte
         fmt::format("a share that makes an even number of a head's {} entries turn", headWidth));
     return rotary;
   }
-  ConfigReader &scaling = config.has("rope_parameters") ? newer : older;
-  rotary.scaling = ScalingReader(config, scaling, rotary, dims, context).read();
+  rotary.scaling = ScalingReader(config, isNewer ? newer : older, rotary, dims, context,
+                                 defaults.originalContext)
+                       .read();
   return rotary;
 }
 

@@ -11,6 +11,9 @@ struct HfRotaryDefaults {
   double base = 10000;
   double turned = 1;          ///< partial_rotary_factor: the share of a head's entries that turn
   const char *layerType = ""; ///< whose part of `rope_parameters` it is, where that has parts
+  const char *olderBase = "rope_theta";              ///< another name of it
+  const char *olderTurned = "partial_rotary_factor"; ///< another name of it
+  int64_t originalContext = 0; ///< original_max_position_embeddings; 0: the whole context
 };
 
 /// Reads `rope_theta`, `partial_rotary_factor` and the scaling, as `rope_scaling` or the newer

@@ -153,12 +153,146 @@ TEST(HfConfig, SpellingsThatDisagreeAreNamedBoth) {
             "read");
   EXPECT_THAT(
       errorOf(with(llamaJson(), {{"rope_parameters", {{"rope_theta", 7}}}})),
-      AllOf(HasSubstr("'rope_theta' is 500000"), HasSubstr("the 7 that 'rope_parameters'")));
+      HasSubstr("keys 'rope_theta' and 'rope_parameters.rope_theta' disagree: 500000.0 and 7"));
   EXPECT_THAT(
       errorOf(with(llamaJson(),
                    {{"rope_scaling", {{"rope_type", "linear"}, {"type", "yarn"}, {"factor", 2}}}})),
       AllOf(HasSubstr("'rope_scaling.rope_type' is 'linear'"),
             HasSubstr("the 'yarn' that 'type' has")));
+}
+
+TEST(HfConfig, WhatOneSpellingOfTheScalingLeavesOutIsADisagreement) {
+  const auto both = [](const JsonValue &newer, const JsonValue &older) {
+    return errorOf(with(llamaJson(), {{"rope_parameters", newer}, {"rope_scaling", older}}));
+  };
+  const JsonValue linear = {{"type", "linear"}, {"factor", 2.0}};
+  EXPECT_EQ(both({{"rope_type", "linear"}, {"factor", 2}}, linear), "read"); // 2 is 2.0
+  EXPECT_THAT(both({{"rope_theta", 500000}}, linear),
+              HasSubstr("rope_type is 'default' in the one and 'linear' in the other"));
+  EXPECT_THAT(both({{"rope_type", "dynamic"}, {"factor", 2}}, linear),
+              HasSubstr("rope_type is 'dynamic' in the one and 'linear' in the other"));
+  const auto longRope = [](double last) {
+    return JsonValue{{"rope_type", "longrope"},
+                     {"short_factor", {1, 1, 1, 1}},
+                     {"long_factor", {1, 2, 3, last}}};
+  };
+  EXPECT_EQ(both(longRope(4), longRope(4)), "read");
+  EXPECT_THAT(both(longRope(4), longRope(5)), HasSubstr("long_factor is array of 4 in the one"));
+}
+
+TEST(HfConfig, OlderNamesMustAgreeWithNewerOnes) {
+  const JsonValue neox =
+      with(llamaJson(), {{"model_type", "gpt_neox"}, {"hidden_act", "gelu_fast"}});
+  JsonValue plain = neox;
+  for (const char *key : {"rms_norm_eps", "num_key_value_heads"})
+    plain.erase(key);
+  EXPECT_EQ(read(with(plain, {{"rotary_pct", 0.5}, {"rotary_emb_base", 500000}})).model.rotary.dims,
+            4);
+  EXPECT_EQ(read(plain).model.activation, Activation::geluTanh);
+  EXPECT_THAT(errorOf(with(plain, {{"rotary_emb_base", 10000}})),
+              HasSubstr("keys 'rotary_emb_base' and 'rope_theta' disagree: 10000 and 500000.0"));
+  EXPECT_THAT(errorOf(with(plain, {{"rotary_pct", 0.5},
+                                   {"rope_parameters", {{"partial_rotary_factor", 1.0}}}})),
+              HasSubstr("'rotary_pct' and 'rope_parameters.partial_rotary_factor' disagree"));
+  JsonValue gemma = with(llamaJson(), {{"model_type", "gemma3_text"}, {"rope_theta", nullptr}});
+  gemma.erase("hidden_act");
+  gemma["rope_parameters"] = {{"sliding_attention", {{"rope_theta", 20000}}}};
+  EXPECT_EQ(read(gemma).model.windowRotary->base, 20000);
+  EXPECT_THAT(errorOf(with(gemma, {{"rope_local_base_freq", 10000}})),
+              HasSubstr("'rope_local_base_freq' and "
+                        "'rope_parameters.sliding_attention.rope_theta' disagree"));
+  EXPECT_THAT(
+      errorOf(with(gemma, {{"_sliding_window_pattern", 6}, {"sliding_window_pattern", 5}})),
+      HasSubstr("'_sliding_window_pattern' and 'sliding_window_pattern' disagree: 6 and 5"));
+  EXPECT_EQ(errorOf(with(gemma, {{"_sliding_window_pattern", 2}, {"sliding_window_pattern", 2}})),
+            "read");
+}
+
+TEST(HfConfig, KeysThatAreMissingHaveTheLibrarysDefaults) {
+  for (const auto &[family, kvHeads] :
+       std::vector<std::pair<const char *, int64_t>>{{"llama", 64},
+                                                     {"mistral", 8},
+                                                     {"mixtral", 8},
+                                                     {"qwen2", 32},
+                                                     {"qwen3", 32},
+                                                     {"qwen3_moe", 4},
+                                                     {"phi3", 64},
+                                                     {"gemma", 16},
+                                                     {"gemma2", 4},
+                                                     {"gemma3_text", 4},
+                                                     {"olmo2", 64},
+                                                     {"granite", 64}}) {
+    JsonValue json = with(llamaJson(), {{"model_type", family}, {"num_attention_heads", 64}});
+    json["head_dim"] = 8;
+    json.erase("hidden_act");
+    json.erase("num_key_value_heads");
+    EXPECT_EQ(read(json).model.kvHeads, kvHeads) << family;
+    EXPECT_EQ(read(with(json, {{"num_key_value_heads", nullptr}})).model.kvHeads, 64) << family;
+  }
+  JsonValue phi = with(llamaJson(), {{"model_type", "phi3"}});
+  phi["rope_scaling"] = {
+      {"type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {1, 2, 3, 4}}};
+  EXPECT_EQ(read(phi).model.rotary.scaling.originalContext, 4096);
+  JsonValue qwen = with(llamaJson(), {{"model_type", "qwen2"},
+                                      {"use_sliding_window", true},
+                                      {"max_window_layers", 0},
+                                      {"sliding_window", nullptr}});
+  EXPECT_EQ(read(qwen).model.window, 0); // null is none
+  qwen.erase("sliding_window");
+  EXPECT_EQ(read(qwen).model.window, 4096);
+}
+
+/// What published configurations have beside what is used: bookkeeping, older names, features that
+/// are off.
+TEST(HfConfig, ReadsWhatPublishedConfigurationsHold) {
+  const auto withKeys = [](const char *family, const JsonValue &changes,
+                           const std::vector<const char *> &without = {}) {
+    JsonValue json = with(llamaJson(), {{"model_type", family}});
+    for (const char *key : without)
+      json.erase(key);
+    return with(json, changes);
+  };
+  const std::vector<const char *> noRms = {"rms_norm_eps"};
+  const JsonValue phi4 = {{"full_attn_mod", 1},
+                          {"interpolate_factor", 1},
+                          {"lm_head_bias", false},
+                          {"mlp_bias", false},
+                          {"attention_bias", false},
+                          {"embd_pdrop", 0.0},
+                          {"partial_rotary_factor", 0.75},
+                          {"sliding_window", 262144}};
+  EXPECT_EQ(read(withKeys("phi3", phi4)).model.rotary.dims, 6);
+  EXPECT_THAT(errorOf(withKeys("phi3", {{"full_attn_mod", 2}})),
+              HasSubstr("key 'full_attn_mod' is 2: expected 1"));
+  EXPECT_THAT(errorOf(withKeys("phi3", {{"lm_head_bias", true}})),
+              HasSubstr("key 'lm_head_bias' is true: expected false"));
+  const JsonValue starcoder = {{"activation_function", "gelu_pytorch_tanh"},
+                               {"hidden_act", "gelu_pytorch_tanh"},
+                               {"attention_softmax_in_fp32", true},
+                               {"scale_attention_softmax_in_fp32", true},
+                               {"scale_attn_weights", true},
+                               {"layer_norm_epsilon", 1e-5},
+                               {"norm_epsilon", 1e-5},
+                               {"mlp_type", "default"},
+                               {"norm_type", "layer_norm"},
+                               {"use_bias", true}};
+  EXPECT_EQ(read(withKeys("starcoder2", starcoder, noRms)).model.normEpsilon, 1e-5);
+  EXPECT_THAT(errorOf(with(withKeys("starcoder2", starcoder, noRms), {{"norm_epsilon", 1e-6}})),
+              HasSubstr("keys 'layer_norm_epsilon' and 'norm_epsilon' disagree"));
+  EXPECT_EQ(
+      read(withKeys("gemma2", {{"sliding_window", 64}, {"sliding_window_size", 64}})).model.window,
+      64);
+  EXPECT_THAT(errorOf(withKeys("gemma2", {{"sliding_window", 64}, {"sliding_window_size", 63}})),
+              HasSubstr("keys 'sliding_window_size' and 'sliding_window' disagree: 63 and 64"));
+  EXPECT_EQ(errorOf(withKeys("llama", {{"max_sequence_length", 2048},
+                                       {"do_sample", true},
+                                       {"temperature", 0.9},
+                                       {"max_length", 4096}})),
+            "read");
+  const JsonValue gpt2 = {{"model_type", "gpt2"}, {"n_special", 0},
+                          {"output_past", true},  {"predict_special_tokens", true},
+                          {"_num_labels", 1},     {"vocab_size", 50257}};
+  EXPECT_EQ(read(gpt2).model.width, 768);
 }
 
 TEST(HfConfig, RefusesScalingsThatMakeNoSense) {
