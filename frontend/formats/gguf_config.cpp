@@ -350,7 +350,6 @@ void Reader::readGpt2() {
   model.mergedQkv = true;
   model.queryBias = model.outputBias = model.mlpBias = false; // it always has them
   model.activation = Activation::geluTanh;
-  model.tiedEmbedding = true;
 }
 
 void Reader::readNeox() {

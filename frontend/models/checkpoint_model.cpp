@@ -84,6 +84,8 @@ Graph graphOf(const ModelConfig &config, int64_t context) {
                .words = config.vocabulary,
                .context = config.context,
                .normEpsilon = config.normEpsilon,
+               .activation = config.activation,
+               .tied = config.tiedEmbedding,
                .mergedQkv = config.mergedQkv,
                .orientation = config.inOut ? Orientation::inOut : Orientation::outIn});
 }

@@ -1,6 +1,8 @@
 // GPT-2 in the builder API.
 #include "frontend/models/gpt2.h"
 
+#include "frontend/models/activation.h"
+
 namespace heddle {
 
 namespace {
@@ -48,7 +50,8 @@ struct Gpt2 {
                    scope.weight("attention_norm_bias", {width}));
     x = (x + attend(scope, index, h)).named("attention_sum");
     h = norm(x, scope.weight("mlp_norm", {width}), scope.weight("mlp_norm_bias", {width}));
-    h = geluTanh(affine(scope, "up", h, width, options.hidden)).named("activation");
+    h = affine(scope, "up", h, width, options.hidden);
+    h = activate(options.activation, h).named("activation");
     return (x + affine(scope, "down", h, options.hidden, width)).named("mlp_sum");
   }
 };
@@ -71,7 +74,8 @@ Graph gpt2(const Gpt2Options &options) {
     x = model.layer(g.scope("layers", i), i, x);
   x = model.norm(selectRows(x, rows), g.weight("final_norm", {width}),
                  g.weight("final_norm_bias", {width}));
-  g.output(linear(x, table).named("logits"));
+  Value output = options.tied ? table : g.weight("output", {options.words, width});
+  g.output(linear(x, output).named("logits"));
   return g;
 }
 

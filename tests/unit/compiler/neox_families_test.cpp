@@ -1,5 +1,5 @@
-// GPT-NeoX, GPT-J and StarCoder2 from folders that the test writes, against a decoder in plain
-// loops and doubles, written from the transformers library.
+// GPT-NeoX, GPT-J, StarCoder2 and GPT-2 from folders that the test writes, against a decoder in
+// plain loops and doubles, written from the transformers library.
 #include "runtime/bf16.h"
 #include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
@@ -27,6 +27,7 @@ struct Family {
   int64_t turned; ///< entries of a head
   const char *table, *layer, *norm1, *norm2, *query, *key, *value, *qkv, *output, *up, *down,
       *finalNorm, *logits;
+  const char *positions = ""; ///< a table of them, added to the words
 };
 
 const Family neoxFamily = {"gpt_neox",
@@ -90,6 +91,29 @@ const Family starcoderFamily = {"starcoder2",
                                 "model.norm",
                                 ""};
 
+/// As published but for what the matrices are: `[in, out]`, and one for queries, keys and values.
+const Family gpt2Family = {"gpt2",
+                           heads,
+                           false,
+                           false,
+                           false,
+                           true,
+                           0,
+                           "transformer.wte",
+                           "transformer.h.",
+                           "ln_1",
+                           "ln_2",
+                           "attn.q",
+                           "attn.k",
+                           "attn.v",
+                           "",
+                           "attn.c_proj",
+                           "mlp.c_fc",
+                           "mlp.c_proj",
+                           "transformer.ln_f",
+                           "",
+                           "transformer.wpe"};
+
 /// The decoder of a family in doubles.
 class Decoder {
 public:
@@ -102,6 +126,11 @@ public:
     const auto &table = tensors.at(std::string(family.table) + ".weight").values;
     for (int32_t id : ids)
       x.emplace_back(table.begin() + id * width, table.begin() + (id + 1) * width);
+    if (*family.positions)
+      for (size_t t = 0; t < ids.size(); ++t)
+        for (size_t i = 0; i < x[t].size(); ++i)
+          x[t][i] += double(
+              tensors.at(std::string(family.positions) + ".weight").values[t * x[t].size() + i]);
     for (int64_t layer = 0; layer < layers; ++layer)
       runLayer(family.layer + std::to_string(layer) + ".", x);
     const Vector last = normed(family.finalNorm, x.back());
@@ -295,6 +324,52 @@ WrittenModel writtenStarcoder() {
   return model;
 }
 
+/// `tensors` as GPT-2 stores them.
+test::PlainTensors storedAsGpt2(const test::PlainTensors &tensors) {
+  test::PlainTensors stored;
+  for (const auto &[name, tensor] : tensors) {
+    const bool isMatrix = tensor.shape.size() == 2 && name.starts_with("transformer.h.");
+    const bool isPart = name.find(".attn.q.") != name.npos || name.find(".attn.k.") != name.npos ||
+                        name.find(".attn.v.") != name.npos;
+    const size_t part = !isPart                                ? 0
+                        : name[name.find(".attn.") + 6] == 'q' ? 0
+                        : name[name.find(".attn.") + 6] == 'k' ? 1
+                                                               : 2;
+    if (!isMatrix && !isPart) {
+      stored[name] = tensor;
+      continue;
+    }
+    std::string to = name;
+    if (isPart)
+      to.replace(to.find(".attn.") + 6, 1, "c_attn");
+    const size_t in = isMatrix ? size_t(tensor.shape[1]) : 1, out = size_t(tensor.shape[0]);
+    const size_t all = isPart ? 3 * out : out;
+    auto &target = stored[to];
+    target.shape = isMatrix ? std::vector{int64_t(in), int64_t(all)} : std::vector{int64_t(all)};
+    target.values.resize(in * all);
+    for (size_t row = 0; row < out; ++row)
+      for (size_t i = 0; i < in; ++i)
+        target.values[i * all + part * out + row] = tensor.values[row * in + i];
+  }
+  return stored;
+}
+
+/// Its tensors are those of the decoder, not as stored.
+WrittenModel writtenGpt2(const Family &family, const char *activation) {
+  WrittenModel model = written(family);
+  model.tensors["transformer.wpe.weight"] = test::madeTensor("p", {64, width}, 0.5);
+  model.config = json::Object{{"model_type", "gpt2"},
+                              {"n_embd", width},
+                              {"n_inner", hidden},
+                              {"n_layer", layers},
+                              {"n_head", heads},
+                              {"vocab_size", words},
+                              {"n_positions", 64},
+                              {"tie_word_embeddings", !*family.logits},
+                              {"activation_function", activation}};
+  return model;
+}
+
 std::vector<int32_t> someIds() { return test::someIds(21, words, 7); }
 
 /// What the file or folder at `path` makes of some ids, by the interpreter and by native code.
@@ -354,6 +429,26 @@ TEST(NeoxFamilies, Starcoder2RunsAsWrittenElsewhere) {
   model.config["sliding_window"] = 5;
   expectLogits(test::writeFolder(folder, model),
                Decoder(starcoderFamily, model.tensors, 5).run(someIds()));
+}
+
+TEST(NeoxFamilies, Gpt2RunsAsWrittenElsewhere) {
+  for (const bool isTied : {true, false})
+    for (const char *activation : {"gelu_new", "gelu"}) {
+      Family family = gpt2Family;
+      family.isTanh = activation == std::string("gelu_new");
+      if (!isTied)
+        family.logits = "lm_head";
+      WrittenModel model = writtenGpt2(family, activation);
+      const Vector expected = Decoder(family, model.tensors, 0).run(someIds());
+      model.tensors = storedAsGpt2(model.tensors);
+      const test::TemporaryFolder folder;
+      const std::string path = test::writeFolder(folder, model);
+      expectLogits(path, expected);
+      if (family.isTanh) // of others llama.cpp knows nothing
+        expectLogits(asGguf(folder, path), expected);
+      else
+        EXPECT_NE(asGguf(folder, path).find("activation"), std::string::npos);
+    }
 }
 
 TEST(NeoxFamilies, WhatIsNotKnownIsRefused) {
