@@ -321,10 +321,11 @@ void Reader::readGemma3() {
   constexpr int64_t layersOf27b = 62;
   if (model.layers == layersOf27b)
     model.attentionScale = 1 / std::sqrt(double(model.width) / double(model.heads));
-  readWindow(1024, 6);
+  readWindow(0, 6); // llama.cpp: no windows where the key is missing
   // Layers with a window turn by a base of their own, without scaling.
-  model.windowRotary = RotaryConfig{.pairing = RotaryPairing::halfSplit,
-                                    .base = number("rope.freq_base_swa", 10000)};
+  const double base = number("rope.freq_base_swa", 10000);
+  if (model.window != 0)
+    model.windowRotary = RotaryConfig{.pairing = RotaryPairing::halfSplit, .base = base};
 }
 
 void Reader::readOlmo2() {
@@ -405,6 +406,10 @@ Result<ModelConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
     (this->*found->second)();
   if (!failure && model.experts == 0)
     readNoExperts();
+  // Early files say so; it means the order of rows that all have.
+  constexpr const char *layout = "tensor_data_layout", *usual = "Meta AI original pth";
+  if (text(layout, usual) != usual)
+    failAt(layout, inQuotes(usual));
   used.insert(keyOf("attention.causal"));
   if (const auto causal = file.boolean(keyOf("attention.causal")); !causal)
     fail(causal.error());

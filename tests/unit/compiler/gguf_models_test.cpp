@@ -90,6 +90,27 @@ TEST(GgufModel, SaysWhatIsWrong) {
          "tensor 'rope_freqs.weight' holds 0");
 }
 
+TEST(GgufModel, KeysOfEarlyFilesMeanWhatLlamaCppTakesThemFor) {
+  const WrittenModel llama = test::untied(test::writtenKin("llama"));
+  constexpr const char *layout = "llama.tensor_data_layout";
+  EXPECT_EQ(errorOf(ggufOf(llama, "llama", true).text(layout, "Meta AI original pth")), "opened");
+  EXPECT_NE(errorOf(ggufOf(llama, "llama", true).text(layout, "other")).find("Meta AI"),
+            std::string::npos);
+}
+
+TEST(GgufModel, GemmaWithoutTheKeyOfItsWindowHasNone) {
+  for (const test::NamedModel &named : test::writtenModels())
+    if (std::string(named.name) == "gemma3") {
+      WrittenModel model = named.make();
+      model.meaning.attentionScale = 0; // 1 / sqrt of the width of a head
+      model.meaning.window = nullptr;
+      model.meaning.frequency = [](int64_t, int64_t pair) {
+        return std::pow(10000.0, -2.0 * double(pair) / d);
+      };
+      expectMeaning(ggufOf(model, "gemma3", false), model);
+    }
+}
+
 TEST(GgufModel, TableOfFrequenciesIsUsed) {
   WrittenModel model = test::untied(test::writtenKin("llama"));
   std::string factors;
