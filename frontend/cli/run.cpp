@@ -130,6 +130,9 @@ static void addRunOptions(Parser &parser, RunOptions &options) {
   addSamplingOptions(parser, options.sampling);
   app.add_option("--stop", options.stop, "a text that ends the result; may be given several times")
       ->type_name("TEXT")
+      ->check([](const std::string &text) {
+        return text.empty() ? "expected a text of one character at least" : "";
+      })
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   auto *chat =
       app.add_flag("--chat", options.chat, "the prompt is said to the model by its chat template");

@@ -78,7 +78,8 @@ int score(const Invocation &invocation) {
   int64_t context = 0;
   CLI::App &app = parser.app();
   app.add_option("FILE", file, "the text (- is standard input)")->type_name("FILE")->required();
-  parser.addNumber("--context", context, 1, 1 << 30,
+  // In a window of one position nothing stands before what is scored.
+  parser.addNumber("--context", context, 2, 1 << 30,
                    "positions of a window; a longer text is scored window by window");
   app.add_option("--tokenizer", tokenizerPath, "the tokenizer; found beside the checkpoint")
       ->type_name("FILE");

@@ -31,6 +31,7 @@ struct Known {
   Place place;
   llvm::StringRef holds;
   bool (*fits)(Attribute);
+  Level from = Level::graph; ///< the first level that has it
 };
 
 bool isNames(Attribute value) {
@@ -48,31 +49,37 @@ bool isAnything(Attribute) { return true; }
 
 constexpr Known table[] = {
     {ir::contextAttrName, Place::module, "", isAnything},
-    {codegen::isaAttrName, Place::module, "", isAnything},
-    {codegen::phaseAttrName, Place::module, "", isAnything},
+    {codegen::isaAttrName, Place::module, "", isAnything, Level::planned},
+    {codegen::phaseAttrName, Place::module, "", isAnything, Level::planned},
     {passes::declinedAttrName, Place::function, "a list of fusions", isList},
-    {codegen::contractAttrName, Place::function, "", isAnything},
+    {codegen::contractAttrName, Place::function, "", isAnything, Level::loops},
     {ir::nameAttrName, Place::argument, "a name in quotes", isText},
-    {codegen::takesAttrName, Place::argument, "", isAnything},
+    {codegen::takesAttrName, Place::argument, "", isAnything, Level::loops},
     {ir::madeParamAttrName, Place::result, "a parameter, @name", isSymbol},
     {ir::argumentsAttrName, Place::program, "", isAnything},
     {ir::idAttrName, Place::operation, "a name in quotes", isText},
     {ir::fromAttrName, Place::operation, "a list of names in quotes", isNames},
-    {codegen::rowsLayoutAttrName, Place::operation, "nothing but its name", isUnit},
-    {codegen::joinedAttrName, Place::operation, "nothing but its name", isUnit},
-    {codegen::kernelAttrName, Place::operation, "a dictionary", isDictionary},
-    {codegen::buffersAttrName, Place::operation, "", isAnything},
-    {codegen::temporariesAttrName, Place::operation, "", isAnything},
+    {codegen::rowsLayoutAttrName, Place::operation, "nothing but its name", isUnit, Level::planned},
+    {codegen::joinedAttrName, Place::operation, "nothing but its name", isUnit, Level::planned},
+    {codegen::kernelAttrName, Place::operation, "a dictionary", isDictionary, Level::planned},
+    {codegen::buffersAttrName, Place::operation, "", isAnything, Level::planned},
+    {codegen::temporariesAttrName, Place::operation, "", isAnything, Level::planned},
 };
 
-/// What is wrong with `attribute`; empty where nothing is.
-std::string faultOf(NamedAttribute attribute, Place place) {
+/// What is wrong with `attribute` in text of `level`; empty where nothing is.
+std::string faultOf(NamedAttribute attribute, Place place, Level level) {
   llvm::StringRef name = attribute.getName();
   std::string nearest;
   unsigned least = unsigned(name.size()) / 4; // farther away, it is another word
   for (const Known &known : table) {
-    if (known.place == place && known.name == name)
+    if (known.place == place && known.name == name) {
+      if (level < known.from)
+        return ("'" + name + "' is of text at level " + levelName(known.from) +
+                (known.from == Level::planned ? ", whose module has heddle.phase" : "") +
+                "; this one is at level " + levelName(level))
+            .str();
       return known.fits(attribute.getValue()) ? "" : ("'" + name + "' holds " + known.holds).str();
+    }
     if (unsigned distance = name.edit_distance(known.name);
         known.place == place && distance < least) {
       least = distance;
@@ -85,6 +92,8 @@ std::string faultOf(NamedAttribute attribute, Place place) {
 
 class AttributeChecker {
 public:
+  explicit AttributeChecker(Level level) : level(level) {}
+
   Status run(ModuleOp module) {
     module.walk([&](Operation *op) {
       check(op);
@@ -102,7 +111,7 @@ private:
   void checkOurs(Operation *op, llvm::ArrayRef<NamedAttribute> attributes, Place place) {
     for (NamedAttribute attribute : attributes)
       if (attribute.getName().getValue().starts_with("heddle."))
-        if (std::string fault = faultOf(attribute, place); !fault.empty())
+        if (std::string fault = faultOf(attribute, place, level); !fault.empty())
           fail(op, fault);
   }
 
@@ -142,11 +151,12 @@ private:
     });
   }
 
+  Level level;
   Status status;
 };
 
 } // namespace
 
-Status checkAttributes(ModuleOp module) { return AttributeChecker().run(module); }
+Status checkAttributes(ModuleOp module) { return AttributeChecker(levelOf(module)).run(module); }
 
 } // namespace heddle::detail

@@ -1,6 +1,7 @@
 // Stages and errors of a compilation.
 #include "frontend/compiler/driver.h"
 
+#include "codegen/element_types.h"
 #include "codegen/jit/machine.h"
 #include "codegen/kernel_code.h"
 #include "codegen/passes.h"
@@ -78,7 +79,10 @@ std::string placeOf(Location location) {
     auto place = dyn_cast<FileLineColLoc>(part);
     if (!place)
       return WalkResult::advance();
-    text = (place.getFilename().getValue() + ":" + llvm::Twine(place.getLine()) + ": ").str();
+    text = place.getFilename().getValue().str();
+    if (place.getLine() > 0) // of a module that the text leaves out there is no line
+      text += ":" + std::to_string(place.getLine());
+    text += ": ";
     return WalkResult::interrupt();
   });
   return text;
@@ -130,6 +134,51 @@ static std::shared_ptr<MLIRContext> makeContext() {
   return context;
 }
 
+/// Whether the model takes and gives what a program can. Where a type is refused, that is said of
+/// the line of the function, because programs are made of it.
+static Status checkInterface(func::FuncOp forward) {
+  auto wrong = [&](const llvm::Twine &what) {
+    return dataError(placeOf(forward.getLoc()) + what.str());
+  };
+  auto named = [](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return text;
+  };
+  auto isTensor = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && codegen::elementTypeOf(tensor.getElementType());
+  };
+  constexpr llvm::StringLiteral needed = "; needs ranked tensors of f32, bf16, f64, i32 or i1";
+  bool hasCache = false;
+  for (Type type : forward.getArgumentTypes()) {
+    const bool isCache = isa<ir::CacheType>(type);
+    if (isCache && hasCache)
+      return wrong("the model takes two caches; needs one, which can have all layers of both");
+    hasCache |= isCache;
+    if (!isCache && !isa<ir::SequencesType>(type) && !isTensor(type))
+      return wrong("the model takes an argument of type " + named(type) + needed +
+                   ", !heddle.sequences, and one !heddle.cache at most");
+  }
+  for (Type type : forward.getResultTypes())
+    if (!isTensor(type) && !llvm::is_contained(forward.getArgumentTypes(), type))
+      return wrong("the model gives a result of type " + named(type) + needed +
+                   ", or the cache that it takes");
+  return {};
+}
+
+/// Whether the programs of level loops are for the phase that the module says.
+static Status checkPhase(ModuleOp module, codegen::Phase said) {
+  for (auto program : module.getOps<ir::ProgramOp>()) {
+    const bool isDecode = program.getSymName() == ir::decodeName;
+    if (!program.isLoad() && isDecode != (said == codegen::Phase::decode))
+      return dataError(placeOf(program.getLoc()) + "program '" + program.getSymName().str() +
+                       "' stands in a module whose heddle.phase is " +
+                       (isDecode ? "prefill" : "decode") + "; they must say one phase");
+  }
+  return {};
+}
+
 /// Whether what `options` say can still be done to text of this level.
 static Status checkApplies(Level level, const ModelSource &source, const CompileOptions &options) {
   auto refuse = [&](const char *option, const char *what) {
@@ -164,7 +213,8 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
     return dataError(errors.text());
   driver->current = levelOf(*driver->main);
   if (driver->current < Level::loops && !driver->main->lookupSymbol<func::FuncOp>(ir::forwardName))
-    return dataError(source.name() + ": needs a function @forward: it is the model");
+    return dataError(placeOf(driver->main->getLoc()) +
+                     "the module needs a function @forward: it is the model");
 
   for (auto function : driver->main->getOps<func::FuncOp>())
     if (driver->current < Level::loops && function.getName() != ir::forwardName &&
@@ -173,6 +223,10 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
                        "' stands beside the model, @forward, which calls nothing");
   if (driver->current < Level::loops && failed(ir::checkLoad(*driver->main)))
     return dataError(errors.text());
+  if (driver->current < Level::loops)
+    if (Status takes = checkInterface(driver->main->lookupSymbol<func::FuncOp>(ir::forwardName));
+        !takes)
+      return takes.error();
   if (Status known = checkAttributes(*driver->main); !known)
     return known.error();
   for (auto param : driver->main->getOps<ir::ParamOp>())
@@ -189,6 +243,9 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
           << " is " << phase << ", not prefill or decode";
       return dataError(errors.text());
     }
+    if (driver->current == Level::loops)
+      if (Status same = checkPhase(*driver->main, *codegen::findPhase(text.getValue())); !same)
+        return same.error();
   }
   if (driver->current >= Level::planned) {
     Attribute isa = (*driver->main)->getAttr(codegen::isaAttrName);

@@ -182,6 +182,35 @@ Status readArguments(ir::ProgramOp program, Signature &signature) {
 
 } // namespace
 
+/// Whether ids that the program of level loops looks up are words of the tables it looks them up
+/// in: those of the launch that reads both.
+static Status checkWords(ir::ProgramOp program, llvm::ArrayRef<ModelInput> inputs) {
+  for (auto launch : program.getBody().getOps<ir::LaunchOp>()) {
+    int64_t rows = 0;
+    for (Attribute operand : launch.getOperands())
+      if (auto param = dyn_cast<DictionaryAttr>(operand)) {
+        auto type = param.getAs<TypeAttr>("type");
+        auto table = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+        if (table && table.getRank() == 2 && (rows == 0 || table.getDimSize(0) < rows))
+          rows = table.getDimSize(0);
+      }
+    for (Attribute operand : launch.getOperands()) {
+      auto text = dyn_cast<StringAttr>(operand);
+      size_t index = 0;
+      llvm::StringRef place = text ? text.getValue() : llvm::StringRef();
+      if (!place.consume_front("input:") || place.getAsInteger(10, index) || index >= inputs.size())
+        continue;
+      const ModelInput &input = inputs[index];
+      if (rows > 0 && input.kind == ModelInput::Kind::ids && input.vocabulary > rows)
+        return dataError(placeOf(program.getLoc()) + ir::argumentsAttrName.str() +
+                         " says that ids " + "are of " + std::to_string(input.vocabulary) +
+                         " words, but '" + launch.getId().str() + "' looks them up in a table of " +
+                         std::to_string(rows));
+    }
+  }
+  return {};
+}
+
 Status readSignature(ModuleOp module, Signature &signature) {
   FunctionType type;
   auto forward = module.lookupSymbol<func::FuncOp>(ir::forwardName);
@@ -194,7 +223,8 @@ Status readSignature(ModuleOp module, Signature &signature) {
   else if (program)
     type = dyn_cast<FunctionType>(program.getFunction());
   else
-    return dataError("needs a function @forward: it is the model");
+    return dataError(placeOf(module.getLoc()) +
+                     "the module needs a function @forward: it is the model");
   if (!type)
     return dataError("heddle.program needs a function type");
 
@@ -233,6 +263,9 @@ Status readSignature(ModuleOp module, Signature &signature) {
   for (ModelInput &input : signature.inputs)
     if (input.kind == ModelInput::Kind::ids && input.vocabulary == 0)
       input.vocabulary = signature.words;
+  if (!forward)
+    if (Status fits = checkWords(program, signature.inputs); !fits)
+      return fits;
   if (Attribute said = module->getAttr(ir::contextAttrName)) {
     constexpr int64_t most = int64_t{1} << 30;
     auto context = dyn_cast<IntegerAttr>(said);

@@ -181,7 +181,32 @@ TEST(Driver, errorsInTextNameTheirLine) {
   EXPECT_THAT(text.error().message, HasSubstr("m.mlir:3"));
   auto empty = show(ModelSource::fromText("", "m.mlir"), Level::graph);
   ASSERT_FALSE(empty);
-  EXPECT_THAT(empty.error().message, HasSubstr("needs a function @forward"));
+  EXPECT_THAT(empty.error().message, HasSubstr("m.mlir: the module needs a function @forward"));
+  auto other = show(ModelSource::fromText("\nmodule {\n}\n", "m.mlir"), Level::graph);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("m.mlir:2: the module needs a function @forward"));
+}
+
+TEST(Driver, whatNoProgramTakesOrGivesIsTheUsersErrorAtItsLine) {
+  auto errorOf = [](const std::string &takes, const std::string &gives, const std::string &value) {
+    auto model =
+        compile(ModelSource::fromText("module {\n  func.func @forward(" + takes + ") -> (" + gives +
+                                          ") {\n    return " + value + " : " + gives + "\n  }\n}\n",
+                                      "m.mlir"),
+                {}, randomWeights());
+    if (model)
+      return std::string("compiled");
+    EXPECT_EQ(model.error().kind, ErrorKind::data) << model.error().message;
+    return model.error().message;
+  };
+  const std::string cache = "!heddle.cache<1 x 2, 8, 8, f32>";
+  EXPECT_THAT(errorOf("%a: " + cache + ", %b: " + cache, cache, "%a"),
+              HasSubstr("m.mlir:2: the model takes two caches"));
+  for (const char *type :
+       {"tensor<?xi64>", "tensor<*xf32>", "memref<4xf32>", "i32", "tensor<?xf16>"})
+    EXPECT_THAT(errorOf(std::string("%a: ") + type, type, "%a"),
+                HasSubstr(std::string("m.mlir:2: the model takes an argument of type ") + type));
+  EXPECT_EQ(errorOf("%a: tensor<?xf32>", "tensor<?xf32>", "%a"), "compiled");
 }
 
 TEST(Driver, errorsOfAGraphComeOutTogether) {
