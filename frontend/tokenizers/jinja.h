@@ -49,14 +49,15 @@ struct Statement;
 using Body = std::vector<Statement>;
 
 struct Statement {
-  enum class Kind { text, output, loop, branch, assign, assignBody, leave, next };
+  enum class Kind { text, output, loop, branch, assign, assignBody, macro, leave, next };
 
   Kind kind = Kind::text;
   size_t offset = 0;
-  std::string text = {};                 ///< text; what is assigned to, its member after a dot
-  std::vector<std::string> targets = {}; ///< of a loop
-  ExpressionPtr expression = {};         ///< what is put out, walked over, asked or assigned
-  ExpressionPtr condition = {};          ///< of a loop
+  std::string text = {}; ///< text; the macro; what is assigned to, its member after a dot
+  std::vector<std::string> targets = {};    ///< of a loop; the parameters of a macro
+  std::vector<ExpressionPtr> defaults = {}; ///< of its parameters, where they have them
+  ExpressionPtr expression = {};            ///< what is put out, walked over, asked or assigned
+  ExpressionPtr condition = {};             ///< of a loop
   Body body = {};
   Body otherwise = {};
 };

@@ -162,6 +162,8 @@ private:
       branch(parser, made);
     else if (word == "set")
       assign(parser, made);
+    else if (word == "macro")
+      define(parser, made);
     else if (word == "break" || word == "continue")
       made.kind = word == "break" ? Statement::Kind::leave : Statement::Kind::next;
     else if (word == "generation") { // marks what a model is trained on
@@ -174,6 +176,22 @@ private:
       finish(parser);
     body.push_back(std::move(made));
     return "";
+  }
+
+  void define(ExpressionParser &parser, Statement &made) {
+    made.kind = Statement::Kind::macro;
+    made.text = parser.name();
+    parser.expect("(");
+    while (!parser.failure && !parser.take(")")) {
+      made.targets.push_back(parser.name());
+      made.defaults.push_back(parser.take("=") ? parser.expression() : nullptr);
+      if (!parser.take(",")) {
+        parser.expect(")");
+        break;
+      }
+    }
+    finish(parser);
+    expectEnd(statements(made.body), "endmacro");
   }
 
   void expectEnd(const std::string &found, std::string_view wanted) {

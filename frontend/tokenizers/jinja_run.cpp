@@ -15,6 +15,7 @@ namespace {
 using Kind = Expression::Kind;
 constexpr int64_t mostSteps = 1'000'000;
 constexpr size_t mostText = size_t{1} << 26;
+constexpr size_t deepestCall = 16; ///< of macros within macros
 constexpr std::string_view functions[] = {"raise_exception", "strftime_now", "range", "namespace",
                                           "dict"};
 
@@ -80,6 +81,9 @@ private:
       assign(statement, std::exchange(output, std::move(before)));
       return Flow::on;
     }
+    case Statement::Kind::macro:
+      macros[statement.text] = &statement;
+      return Flow::on;
     case Statement::Kind::leave:
       return Flow::leave;
     case Statement::Kind::next:
@@ -322,7 +326,8 @@ private:
   Value test(const Expression &expression) {
     const Expression &subject = *expression.parts[0];
     const bool isFunction = subject.kind == Kind::name &&
-                            std::ranges::find(functions, subject.text) != std::end(functions);
+                            (macros.contains(subject.text) ||
+                             std::ranges::find(functions, subject.text) != std::end(functions));
     if (isFunction && (expression.text == "defined" || expression.text == "undefined"))
       return expression.text == "defined";
     // A part of something undefined is undefined, which is what is asked here.
@@ -352,6 +357,8 @@ private:
 
   Value function(const Expression &expression, const std::string &name, const Arguments &given) {
     const Value first = given.get(0, "");
+    if (const auto macro = macros.find(name); macro != macros.end())
+      return expand(expression, *macro->second, given);
     if (name == "raise_exception")
       fail(expression.offset,
            "refuses the conversation: " +
@@ -365,6 +372,37 @@ private:
     else
       fail(expression.offset, fmt::format("the function {} is not known here", inQuotes(name)));
     return undefined();
+  }
+
+  /// The text that a macro makes. It sees its arguments and what is set at the top.
+  Value expand(const Expression &expression, const Statement &macro, const Arguments &given) {
+    if (calls >= deepestCall || given.values.size() > macro.targets.size()) {
+      fail(expression.offset,
+           fmt::format("the macro {} {}", inQuotes(macro.text),
+                       calls >= deepestCall ? "calls itself too often" : "takes fewer arguments"));
+      return undefined();
+    }
+    std::map<std::string, Value> arguments;
+    for (size_t i = 0; i < macro.targets.size(); ++i) {
+      Value value = given.get(i, macro.targets[i].c_str());
+      if (value.is_discarded() && macro.defaults[i])
+        value = evaluate(*macro.defaults[i]);
+      arguments[macro.targets[i]] = std::move(value);
+    }
+    std::vector<std::map<std::string, Value>> hidden;
+    while (scopes.size() > 1) {
+      hidden.push_back(std::move(scopes.back()));
+      scopes.pop_back();
+    }
+    scopes.push_back(std::move(arguments));
+    std::string before = std::exchange(output, {});
+    ++calls;
+    execute(macro.body);
+    --calls;
+    scopes.resize(1);
+    for (; !hidden.empty(); hidden.pop_back())
+      scopes.push_back(std::move(hidden.back()));
+    return std::exchange(output, std::move(before));
   }
 
   static Value now(const std::string &format) {
@@ -390,6 +428,8 @@ private:
   }
 
   std::vector<std::map<std::string, Value>> scopes;
+  std::map<std::string, const Statement *> macros;
+  size_t calls = 0; ///< of macros, that are under way
   std::string output;
   int64_t steps = 0;
   std::optional<Error> failure;

@@ -95,6 +95,8 @@ std::optional<Value> arithmetic(const std::string &sign, const Value &left, cons
 }
 
 std::optional<Value> contains(const Value &left, const Value &right) {
+  if (right.is_discarded()) // what is undefined is empty
+    return Value(false);
   if (isText(right) && isText(left))
     return Value(text(right).find(text(left)) != std::string::npos);
   if (right.is_array())
@@ -162,18 +164,22 @@ Value itemsOf(const Value &value) {
   return items;
 }
 
-/// Those members whose attribute passes a test, or fails it.
-std::optional<Value> select(const Value &list, const Arguments &given, bool wanted) {
-  const Value attribute = given.get(0, "attribute"), name = given.get(1, "test");
-  if (!list.is_array() || !isText(attribute))
+/// Those members that pass a test, or fail it: themselves, or by an attribute of theirs.
+std::optional<Value> select(const Value &list, const Arguments &given, bool wanted,
+                            bool byAttribute) {
+  const Value attribute = byAttribute ? given.get(0, "attribute") : undefined();
+  const Value name = given.get(byAttribute ? 1 : 0, "test");
+  if (!list.is_array() || isText(attribute) != byAttribute)
     return std::nullopt;
   Arguments rest;
-  rest.values.assign(given.values.begin() + std::min<ptrdiff_t>(2, std::ssize(given.values)),
+  const ptrdiff_t taken = byAttribute ? 2 : 1;
+  rest.values.assign(given.values.begin() + std::min(taken, std::ssize(given.values)),
                      given.values.end());
   Value kept = Value::array();
   for (const Value &member : list) {
-    const Value value =
-        member.is_object() ? member.value(text(attribute), undefined()) : undefined();
+    const Value value = !byAttribute         ? member
+                        : member.is_object() ? member.value(text(attribute), undefined())
+                                             : undefined();
     const auto passes = isText(name) ? test(text(name), value, rest) : isTrue(value);
     if (!passes)
       return std::nullopt;
@@ -183,6 +189,40 @@ std::optional<Value> select(const Value &list, const Arguments &given, bool want
   return kept;
 }
 
+/// An attribute of each member, or what a filter makes of each.
+std::optional<Value> mapList(const Value &list, const Arguments &given) {
+  const Value attribute = given.get(1, "attribute"), name = given.get(0, "");
+  Arguments rest;
+  if (isText(name))
+    rest.values.assign(given.values.begin() + 1, given.values.end());
+  else if (!isText(attribute))
+    return std::nullopt;
+  Value result = Value::array();
+  for (const Value &member : list) {
+    auto made = isText(name)         ? filter(text(name), member, rest)
+                : member.is_object() ? std::optional(member.value(text(attribute), undefined()))
+                                     : std::optional(undefined());
+    if (!made)
+      return std::nullopt;
+    result.push_back(*std::move(made));
+  }
+  return result;
+}
+
+/// In order: numbers by value, texts without regard to case.
+std::optional<Value> sorted(const Value &list, const Arguments &given) {
+  const bool areTexts = std::ranges::all_of(list, isText);
+  const bool areNumbers =
+      std::ranges::all_of(list, [](const Value &member) { return member.is_number(); });
+  if (!given.values.empty() || !given.named.empty() || !(areTexts || areNumbers))
+    return std::nullopt;
+  Value result = list;
+  std::stable_sort(result.begin(), result.end(), [&](const Value &a, const Value &b) {
+    return areTexts ? mapped(text(a), false) < mapped(text(b), false) : a < b;
+  });
+  return result;
+}
+
 std::optional<Value> filterList(const std::string &name, const Value &value,
                                 const Arguments &given) {
   if (name == "first" || name == "last")
@@ -190,15 +230,17 @@ std::optional<Value> filterList(const std::string &name, const Value &value,
   if (name == "list")
     return value;
   if (name == "selectattr" || name == "rejectattr")
-    return select(value, given, name == "selectattr");
-  if (name == "map") {
-    const Value attribute = given.get(0, "attribute");
-    if (given.values.size() || !isText(attribute))
-      return std::nullopt;
+    return select(value, given, name == "selectattr", /*byAttribute=*/true);
+  if (name == "select" || name == "reject")
+    return select(value, given, name == "select", /*byAttribute=*/false);
+  if (name == "map")
+    return mapList(value, given);
+  if (name == "sort")
+    return sorted(value, given);
+  if (name == "reverse") {
     Value result = Value::array();
-    for (const Value &member : value)
-      result.push_back(member.is_object() ? member.value(text(attribute), undefined())
-                                          : undefined());
+    for (auto member = value.rbegin(); member != value.rend(); ++member)
+      result.push_back(*member);
     return result;
   }
   if (name != "join")
@@ -279,6 +321,14 @@ std::optional<Value> filter(const std::string &name, const Value &value, const A
   if (name == "tojson") {
     const Value indent = given.get(0, "indent");
     return jsonOf(value, isInteger(indent) ? std::clamp<int>(indent.get<int>(), 0, 16) : -1);
+  }
+  if (value.is_discarded()) { // an empty list, or an empty text
+    const Value list = Value::array();
+    if (auto made = name == "length" || name == "count" ? std::optional(Value(0))
+                    : name == "int"                     ? std::optional(Value(0))
+                                                        : filterList(name, list, given))
+      return made;
+    return filterText(name, "", given);
   }
   if (name == "length" || name == "count")
     return isText(value) || value.is_structured() ? std::optional(Value(lengthOf(value)))

@@ -29,6 +29,55 @@ TEST(Chat, WritesMarksAroundEachMessage) {
             "<|im_start|>assistant\n");
 }
 
+TEST(Chat, MacrosMakeTextOfTheirArgumentsAndOfWhatIsSetAtTheTop) {
+  const std::vector<ChatMessage> one = {{"user", "Hi"}};
+  EXPECT_EQ(write(R"({%- set top = 'T' %}
+{%- macro field(name, value='none', deep=0) %}
+    {%- if value is mapping %}
+        {%- for key in value if key not in ['skip'] %}
+            {{- field(key, value[key], deep + 1) }}
+        {%- endfor %}
+    {%- else %}
+        {{- '<' ~ name ~ deep ~ '>' ~ value ~ top }}
+    {%- endif %}
+{%- endmacro %}
+{%- for message in messages %}
+{{- field('role', message.role) ~ field(name='x') ~ field('d', {'a': 1, 'skip': 2, 'b': {'c': 3}}) }}
+{%- endfor %}{{ field is defined }})",
+                  one),
+            "<role0>userT<x0>noneT<a1>1T<c2>3TTrue");
+  EXPECT_EQ(write("{% macro m(a) %}[{{ a }}{{ message }}]{% endmacro %}"
+                  "{% for message in messages %}{{ m(message.role) }}{{ message.content }}"
+                  "{% endfor %}",
+                  one),
+            "[user]Hi");
+  EXPECT_THAT(write("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", one),
+              HasSubstr("(offset 20): the macro 'm' calls itself too often"));
+  EXPECT_THAT(write("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", one),
+              HasSubstr("the macro 'm' takes fewer arguments"));
+  EXPECT_THAT(write("{% macro m(a %}{% endmacro %}", one), HasSubstr("error: the chat template"));
+  EXPECT_THAT(write("{% macro m(a) %}", one), HasSubstr("expected 'endmacro'"));
+}
+
+TEST(Chat, WhatIsUndefinedIsEmpty) {
+  const std::vector<ChatMessage> one = {{"user", "Hi"}};
+  EXPECT_EQ(write("{{ 'a' in controls }}{{ controls|length }}{{ controls|trim }}"
+                  "{{ controls|list|length }}{{ controls|join(',') }}{{ controls|default('d') }}"
+                  "{{ 'a' not in controls }}",
+                  one),
+            "False00dTrue");
+}
+
+TEST(Chat, FiltersOfListsAreThoseOfJinja) {
+  const std::vector<ChatMessage> one = {{"user", "Hi"}};
+  EXPECT_EQ(write("{{ ['b', 'a', 'C']|sort|join }}{{ [3, 1, 2]|sort|first }}"
+                  "{{ ['x', 'y']|reverse|join }}{{ ['a', 'b']|reject('equalto', 'a')|join }}"
+                  "{{ [0, 1, 2]|select|list|length }}{{ ['a', 'b']|map('upper')|join }}"
+                  "{{ messages|map(attribute='role')|join }}",
+                  one),
+            "abC1yxb2ABuser");
+}
+
 TEST(Chat, PutsTheSystemMessageIntoTheFirstOfTheUser) {
   EXPECT_EQ(write(R"({%- if messages[0].role == 'system' -%}
   {%- set system = messages[0]['content'] -%}
@@ -91,8 +140,8 @@ TEST(Chat, TrimsAsTheTemplatesExpect) {
 
 TEST(Chat, NamesWhatItDoesNotKnow) {
   const auto wrong = [](std::string_view body) { return write(body, conversation); };
-  EXPECT_THAT(wrong("{% macro f() %}{% endmacro %}"),
-              AllOf(HasSubstr("offset"), HasSubstr("the statement 'macro' is not known here")));
+  EXPECT_THAT(wrong("{% call f() %}{% endcall %}"),
+              AllOf(HasSubstr("offset"), HasSubstr("the statement 'call' is not known here")));
   EXPECT_THAT(wrong("{{ 'a' | wordwrap(3) }}"),
               HasSubstr("the filter 'wordwrap' is not known here for string"));
   EXPECT_THAT(wrong("{{ 'a'.zfill(3) }}"), HasSubstr("the method 'zfill' is not known here"));
