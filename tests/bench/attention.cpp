@@ -1,7 +1,7 @@
-// Attention alone over a cache, beside the machine's limit, measured in turn with it: one new token
-// as compiled for decode, beside reading keys and values from memory (or, where a group of heads
-// makes more arithmetic of them than that takes time, beside arithmetic), and whole causal prompts
-// as compiled for prefill, beside arithmetic, fused and not.
+// Attention alone over a cache, beside the machine's limit, measured in turn with it: few new
+// tokens as compiled for decode, beside reading keys and values from memory (or, where a group of
+// heads makes more arithmetic of them than that takes time, beside arithmetic), and whole causal
+// prompts as compiled for prefill, beside arithmetic, fused and not.
 //
 //   bench_attention --benchmark_filter='decode/bf16/keys:8192'
 #include "tests/bench/common/compiled.h"
@@ -32,7 +32,7 @@ struct Shape {
   /// nothing is left of one when its turn comes again.
   int64_t layers() const { return decode() ? 16 : 1; }
 
-  bool decode() const { return rows <= 8; }
+  bool decode() const { return isForDecode(rows); }
   bool bf16() const { return type == "bf16"; }
   std::string element() const { return type == "int8" ? "!heddle.blocks<int8>" : type; }
   /// Pairs of a query and a key that it sees.
@@ -153,9 +153,11 @@ void runAttention(benchmark::State &state, const Shape &shape) {
 }
 
 void add(const Shape &shape, int iterations) {
+  std::string rows =
+      shape.rows == 1 || shape.rows == shape.keys ? "" : fmt::format("/rows:{}", shape.rows);
   std::string name =
-      fmt::format("{}/{}/keys:{}/heads:{}/key_heads:{}/width:{}/threads:{}{}",
-                  shape.decode() ? "decode" : "prefill", shape.type, shape.keys, shape.heads,
+      fmt::format("{}/{}/keys:{}{}/heads:{}/key_heads:{}/width:{}/threads:{}{}",
+                  shape.decode() ? "decode" : "prefill", shape.type, shape.keys, rows, shape.heads,
                   shape.keyHeads, shape.width, shape.threads, shape.fuse ? "" : "/unfused");
   benchmark::RegisterBenchmark(name.c_str(),
                                [shape](benchmark::State &state) { runAttention(state, shape); })
@@ -173,6 +175,8 @@ int main(int argc, char **argv) {
         for (auto [heads, keyHeads] :
              {std::pair<int64_t, int64_t>{32, 4}, {8, 8}, {16, 4}, {32, 1}, {8, 1}, {9, 3}})
           add({type, keys, 1, heads, keyHeads, 64, threads}, 15);
+      for (int64_t rows : {8, 16, 32, 33})
+        add({type, 4096, rows, 32, 4, 64, threads}, 15);
       for (int64_t rows : {128, 512, 2048, 8192, 16384})
         for (bool fuse : {true, false})
           add({type, rows, rows, 32, 4, 64, threads, fuse}, rows > 2048 ? 1 : rows > 512 ? 5 : 15);

@@ -11,6 +11,11 @@
 
 namespace heddle::bench {
 
+bool isForDecode(int64_t rows) {
+  auto target = codegen::selectTarget("native");
+  return target && rows <= codegen::decodeRows(*target);
+}
+
 Result<std::unique_ptr<CompiledGraph>> compileGraph(const std::string &text,
                                                     const GraphOptions &options) {
   mlir::DialectRegistry registry;

@@ -18,6 +18,9 @@ struct CompiledGraph {
   std::unique_ptr<runtime::Executor> executor;
 };
 
+/// Whether a model runs calls of so many rows by its decode program on this processor.
+bool isForDecode(int64_t rows);
+
 struct GraphOptions {
   int threads = 1;
   bool decode = false; ///< run the decode program; either is right for any number of rows
