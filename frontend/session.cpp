@@ -34,6 +34,7 @@ struct SessionState {
   std::vector<runtime::Sequence> sequences;
   std::vector<Prompt> stepped, part;
   std::vector<float> collected;
+  int64_t fed = 0; // tokens of the prompts whose calls have ended
 
   static Result<Session> create(std::shared_ptr<const ModelState> model,
                                 const SessionOptions &options);
@@ -42,8 +43,7 @@ struct SessionState {
   Status check(std::span<const Prompt> prompts) const;
   Result<Logits> feed(std::span<const Prompt> prompts, LogitsOf wanted,
                       const OnPrompt &onPrompt = {});
-  Result<Logits> feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted,
-                              const OnPrompt &onPrompt);
+  Result<Logits> feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted);
   Result<Logits> run(std::span<const Prompt> prompts, LogitsOf wanted);
   void passGiven(std::span<const Prompt> prompts);
 };
@@ -180,24 +180,19 @@ Result<Logits> SessionState::run(std::span<const Prompt> prompts, LogitsOf wante
 
 /// Runs sequences in calls of `options.chunk` tokens, so that the activations of long prompts do
 /// not all exist at once. Short prompts share a call.
-Result<Logits> SessionState::feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted,
-                                          const OnPrompt &onPrompt) {
+Result<Logits> SessionState::feedInChunks(std::span<const Prompt> prompts, LogitsOf wanted) {
   collected.clear();
-  int64_t rows = 0, done = 0, total = 0;
-  for (const Prompt &prompt : prompts)
-    total += int64_t(prompt.ids.size());
+  int64_t rows = 0;
   std::vector<int64_t> before;
   for (const Prompt &prompt : prompts)
     before.push_back(length(prompt.slot));
   size_t room = size_t(options.chunk);
   std::vector<bool> isLast; // piece of its prompt
   auto runPart = [&]() -> Status {
-    if (onPrompt)
-      onPrompt(done, total);
     auto logits = run(part, wanted);
     if (!logits)
       return logits.error();
-    done += int64_t(ids.size());
+    fed += int64_t(ids.size());
     const bool all = wanted == LogitsOf::all;
     const size_t found = all ? ids.size() : part.size();
     for (size_t row = 0; row < found; ++row)
@@ -237,11 +232,18 @@ Result<Logits> SessionState::feed(std::span<const Prompt> prompts, LogitsOf want
   int64_t tokens = 0;
   for (const Prompt &prompt : prompts)
     tokens += int64_t(prompt.ids.size());
-  if (cache && options.chunk && tokens > options.chunk && !model->info.looksAhead)
-    return feedInChunks(prompts, wanted, onPrompt);
-  if (onPrompt)
+  fed = 0;
+  if (onPrompt) {
     onPrompt(0, tokens);
-  return run(prompts, wanted);
+    executor->watch([&](int64_t done, int64_t phases) {
+      onPrompt(fed + int64_t(ids.size()) * done / phases, tokens);
+    });
+  }
+  bool inChunks = cache && options.chunk && tokens > options.chunk && !model->info.looksAhead;
+  auto logits = inChunks ? feedInChunks(prompts, wanted) : run(prompts, wanted);
+  if (onPrompt)
+    executor->watch({});
+  return logits;
 }
 
 } // namespace detail

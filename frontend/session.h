@@ -53,7 +53,8 @@ struct GenerateOptions {
   std::vector<int32_t> endTokens = {}; ///< ids that end a text; they are not given out
   std::vector<std::string> stop = {};  ///< texts that end a text; for `generateText`
   int64_t slot = 0;
-  /// Gets how many tokens of the prompt are run, of how many, before each piece of it that is.
+  /// Gets how far the prompt is, in tokens of its `total`: at first 0, then after every phase of
+  /// the program, some of each layer, a share of the tokens that are being run. It must be quick.
   std::function<void(int64_t done, int64_t total)> onPrompt = {};
 };
 

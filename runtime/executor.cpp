@@ -218,7 +218,8 @@ void Executor::runSteps(const Plan &plan) {
       });
     }
   };
-  for (const ReadyPhase &phase : plan.phases()) {
+  const auto &phases = plan.phases();
+  for (int64_t done = 0; const ReadyPhase &phase : phases) {
     std::span<const ReadyStep> steps = plan.stepsOf(phase);
     if constexpr (!measured) {
       runTogether(steps, phase.schedule);
@@ -236,6 +237,9 @@ void Executor::runSteps(const Plan &plan) {
         before = after;
       }
     }
+    ++done;
+    if (watcher)
+      watcher(done, static_cast<int64_t>(phases.size()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/parallel.h"
 #include "runtime/plan.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,11 @@ public:
   /// have. The cache's lengths do not change: `KvCache::commit` counts the new positions.
   Status run(const Call &call);
 
+  /// Tells `watcher` after every phase of a run, on the thread that runs, how many of the program's
+  /// phases are done; an empty one ends it.
+  using Watcher = std::function<void(int64_t done, int64_t phases)>;
+  void watch(Watcher watcher) { this->watcher = std::move(watcher); }
+
   /// Result `output` of the last run; see TensorView for how long it is good.
   const TensorView &result(size_t output) const { return last->result(output); }
 
@@ -93,6 +99,7 @@ private:
   const Plan *last = &prefill;
   Cost totals;
   int64_t mostArena = 0, mostSlots = 0;
+  Watcher watcher;
   bool profiling = false;
   std::vector<StepTime> prefillTimes, decodeTimes;
 };

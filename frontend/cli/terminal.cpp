@@ -2,6 +2,8 @@
 
 #include "frontend/cli/command.h"
 
+#include "fmt/format.h"
+
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -56,8 +58,10 @@ void ProgressLine::update(std::string_view what, int64_t done, int64_t total) {
   size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
   if (line.size() + 8 > columns)
     line.resize(columns > 8 ? columns - 8 : 0);
-  if (total > 0)
-    line += " " + std::to_string(done * 100 / total) + " %";
+  if (total > 0) { // of much the share moves slowly
+    const double share = static_cast<double>(done) * 100 / static_cast<double>(total);
+    line += fmt::format(" {:.{}f} %", share, total < 500 ? 0 : 1);
+  }
   std::fprintf(stderr, "%s%s", wipeLine, line.c_str());
   std::fflush(stderr);
   drawn = true;

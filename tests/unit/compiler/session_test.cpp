@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <cmath>
 #include <map>
 #include <thread>
@@ -392,6 +394,27 @@ TEST(Sessions, generateGreedily) {
     ASSERT_TRUE(logits);
     EXPECT_EQ(*bestToken(logits->row(0)), id);
     all.push_back(id);
+  }
+}
+
+TEST(Sessions, tellHowFarThePromptIsWithinEveryPiece) {
+  const Model &model = compiled("llama");
+  auto prompt = someIds(20, 1);
+  for (int64_t chunk : {0, 20, 9}) {
+    Session session = started(model, {.context = 24, .threads = 2, .chunk = chunk});
+    std::vector<int64_t> told;
+    auto generated =
+        session.generate(prompt, {.tokens = 3, .onPrompt = [&](int64_t done, int64_t total) {
+                                    EXPECT_EQ(total, 20);
+                                    told.push_back(done);
+                                  }});
+    ASSERT_TRUE(generated) << generated.error().message;
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_EQ(told.front(), 0);
+    EXPECT_EQ(told.back(), 20);
+    // As nothing is run one token at a time, most of the way is told of within a piece.
+    const std::set<int64_t> different(told.begin(), told.end());
+    EXPECT_GT(different.size(), 10u) << "pieces of " << chunk;
   }
 }
 

@@ -149,6 +149,26 @@ TEST(Executor, TakesTheDecodeProgramForFewTokens) {
   EXPECT_EQ(executor->totalCost().phases, 16);
 }
 
+TEST(Executor, TellsOfEveryPhaseThatIsDone) {
+  auto executor = makeExecutor(hand::model());
+  KvCache cache = makeCache(1, 64);
+  std::vector<int64_t> told;
+  executor->watch([&](int64_t done, int64_t phases) {
+    EXPECT_EQ(phases, 6);
+    told.push_back(done);
+  });
+  for (bool measured : {false, true}) {
+    executor->profile(measured);
+    told.clear();
+    runPieces(*executor, cache, {{0, 3}}, someIds(3, 0), Wanted::last);
+    EXPECT_EQ(told, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  }
+  executor->watch({});
+  told.clear();
+  runPieces(*executor, cache, {{0, 3}}, someIds(3, 0), Wanted::last);
+  EXPECT_TRUE(told.empty());
+}
+
 TEST(Executor, OtherBatchesHaveNothingToDoWithTheCache) {
   // A second batch, as an encoder's, longer than the context and shorter than what is cached.
   auto set = hand::model();
