@@ -94,6 +94,7 @@ private:
   /// Rows that registers have the sums of, whatever else they hold.
   int64_t mostRows() const { return context.target.avx512 ? 8 : 2; }
   int64_t rowsAtOnce(int64_t most) const;
+  bool prefetches(CacheElement element) const;
   void rowBlocks(mlir::Value count, int64_t most,
                  llvm::function_ref<void(mlir::Value, int64_t)> body);
   mlir::Value tokenOf(mlir::Value row);
@@ -154,7 +155,6 @@ private:
   mlir::Value seenBits(mlir::Value key, int64_t per, mlir::Value row, Interval seen);
   mlir::Value isShown(mlir::Value row, mlir::Value key);
   mlir::Value valueVector(const HeadPlace &place, mlir::Value step, int64_t panel);
-  mlir::Value distanceAhead(int64_t steps, int64_t count);
   mlir::Value columnsBefore();
   mlir::Value columnPlace(const HeadPlace &place, mlir::Value step, int64_t panel);
   int64_t panels() const; ///< of the kernel

@@ -188,6 +188,18 @@ int64_t AttentionEmitter::rowsAtOnce(int64_t most) const {
   return tilesOfOneToken ? std::min(most, group) : most;
 }
 
+/// Whether to prefetch keys or values, of type `element`. Left alone, hardware fetches best what is
+/// read in one stream; but where rows have much to do with each line, too few lines are under way.
+bool AttentionEmitter::prefetches(CacheElement element) const {
+  if (context.phase == Phase::prefill || !context.target.avx512)
+    return true;
+  int64_t perProduct = element == CacheElement::bf16 && context.target.bf16Dot ? 2 * lanes : lanes;
+  int64_t rows = tilesOfOneToken ? group : queryRows * group;
+  int64_t scaling = runtime::scaleBytes(element) ? 1 : 0;
+  constexpr int64_t mostUnaided = 4; // products with a line
+  return lineBytes / runtime::entryBytes(element) / perProduct * (rows + scaling) > mostUnaided;
+}
+
 /// In decode most runs are one token, whose rows, where they are few, are code of their own; where
 /// heads are so narrow that several are a tile, there is nothing to gain.
 void AttentionEmitter::emitAnyRun(Value begin, Value end) {

@@ -57,9 +57,10 @@ void AttentionEmitter::emitScores(Value count, Interval some) {
 /// Scores of all rows of `each` against the keys of `some` blocks.
 void AttentionEmitter::emitScores(ArrayRef<Value> each, Value count, Interval some) {
   int64_t together = each.size();
-  int64_t rows =
-      rowsAtOnce(context.target.avx512 ? std::max<int64_t>(1, mostRows() / together) : mostRows());
+  int64_t rows = rowsAtOnce(std::max<int64_t>(1, mostRows() / together));
   int64_t most = !context.target.avx512 ? 2 : keyElement == CacheElement::int8 ? 4 : 6;
+  if (!prefetches(keyElement)) // in one stream
+    most = 1;
   int64_t columns = std::clamp<int64_t>(scoreTile / (rows * together), 1, most);
   auto tiles = [&](Value first, int64_t columns, bool edge) {
     rowBlocks(count, rows, [&](Value row, int64_t rows) {
@@ -141,17 +142,17 @@ SmallVector<Value> AttentionEmitter::multiplyKeys(const ScoreTile &scores) {
   // All rows meet these keys before the next ones come, for longer than hardware looks ahead. The
   // first-level cache has no room for those. Asked for in the order of memory, whatever the order
   // they are read in, they come faster.
-  Value distance = distanceAhead(tilesAhead * keySteps() * tile.columns * perStep,
-                                 tilesAhead * tile.columns * block);
-  tile.ahead = [&](Value step) {
+  auto ahead = [&](Value step) {
     int64_t line = lineBytes / runtime::entryBytes(keyElement);
     int64_t width = tile.columns * perStep;
     for (int64_t head = 0; head < tile.blocks; ++head)
       for (int64_t at = 0; at < tile.unroll * width; at += line) {
-        Value next = e.add(e.add(e.mul(step, width), distance), at);
+        Value next = e.add(e.mul(step, width), tilesAhead * keySteps() * width + at);
         e.prefetch(keys, {e.add(bases[head], next)}, false, Emit::Near::second);
       }
   };
+  if (prefetches(keyElement))
+    tile.ahead = ahead;
   return emitProduct(e, context.target, tile, e.index(keySteps()));
 }
 

@@ -112,7 +112,6 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
   SmallVector<Interval> seen = intervalsOf(row, rows);
   ValueSteps steps = valueSteps(seen, chunk);
   int64_t per = bf16Values ? 2 : 1;
-  Value distance = distanceAhead(chunkKeys() / per, chunkKeys());
   auto multiply = [&](Value begin, Value end, ValueRange start, bool edge) {
     ProductTile tile;
     tile.blocks = heads;
@@ -130,20 +129,22 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
       return valueVector(places[column / panels.count], e.add(begin, step),
                          panels.first + column % panels.count);
     };
-    tile.ahead = [&](Value step) {
+    auto ahead = [&, unroll = tile.unroll](Value step) {
       int64_t line = lineBytes / runtime::entryBytes(valueElement), apart = valueWidth * per,
               width = panels.count * lanes * per;
       for (int64_t h = 0; h < heads; ++h)
-        for (int64_t u = 0; u < tile.unroll; ++u) {
+        for (int64_t u = 0; u < unroll; ++u) {
           if (u * apart % line >= apart) // in the line of the step before
             continue;
           for (int64_t at = 0; at < std::min(width, apart); at += line) {
-            Value next = e.add(e.add(e.add(begin, step), distance), u);
+            Value next = e.add(e.add(begin, step), u + chunkKeys() / per);
             Value offset = e.add(columnPlace(places[h], next, panels.first), at);
             e.prefetch(values, {offset}, false, Emit::Near::second);
           }
         }
     };
+    if (prefetches(valueElement))
+      tile.ahead = ahead;
     if (edge) {
       // A value that the row does not see may be anything, even NaN: it is replaced by 0.
       tile.seen = [&](int64_t i, Value step) {
@@ -179,15 +180,6 @@ void AttentionEmitter::emitValueTile(Value row, int64_t rows, Panels panels, Int
       [&] {
         forTile([&](int64_t i, Value own, int64_t column) { storeValues(tile[i], own, column); });
       });
-}
-
-/// How far ahead of what is read to prefetch: `steps`, which are `count` keys. In decode of few
-/// keys that would mostly lie behind the last one, and take the place of what is read again.
-Value AttentionEmitter::distanceAhead(int64_t steps, int64_t count) {
-  if (context.phase == Phase::prefill)
-    return e.index(steps);
-  Value many = e.less(e.index(4 * count), e.sub(lastKey, firstKey));
-  return arith::SelectOp::create(e.b, e.loc, many, e.index(steps), e.index(0));
 }
 
 /// Entries of the result from column `first` of the kernel on.
