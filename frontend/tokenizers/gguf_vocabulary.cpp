@@ -50,6 +50,11 @@ struct Lists {
     while (std::ssize(texts) < words)
       add(fmt::format("[PAD{}]", texts.size()), 0, TokenKind::unused);
   }
+  /// As many as the model has words: beyond them a tokenizer may have marks that are never used.
+  void fit(int64_t words) {
+    fillUp(words);
+    texts.resize(size_t(words)), scores.resize(size_t(words)), kinds.resize(size_t(words));
+  }
   void write(GgufKeys &keys, bool withScores) const {
     keys.texts("tokenizer.ggml.tokens", texts);
     if (withScores)
@@ -81,7 +86,7 @@ void describeScores(const PipelineTokenizer &tokenizer, int64_t words, GgufKeys 
       text = text.substr(1, text.size() - 2);
     lists.add(std::move(text), token.score, token.kind);
   }
-  lists.fillUp(words);
+  lists.fit(words);
   keys.text("tokenizer.ggml.model", "llama");
   lists.write(keys, true);
   for (int32_t id = 0; id < vocabulary.size(); ++id)
@@ -150,7 +155,7 @@ Status describeMerges(const PipelineTokenizer &tokenizer, const JsonValue &json,
   for (const AddedToken &added : tokenizer.added())
     lists.kinds[size_t(added.id)] =
         int32_t(added.isMark ? TokenKind::control : TokenKind::userDefined);
-  lists.fillUp(words);
+  lists.fit(words);
   std::vector<std::string> merges;
   for (const JsonValue &merge : model["merges"])
     merges.push_back(merge.is_string()

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 namespace heddle {
 
@@ -285,15 +286,19 @@ Result<int64_t> countHfTokens(std::string_view text, const std::string &name) {
   const JsonValue *words = model.find("vocab");
   if (!words || !words->is_structured() || words->empty())
     return dataError(name + ": model.vocab is missing: it is no tokenizer.json");
-  auto count = static_cast<int64_t>(words->size());
-  if (words->is_object())
-    for (const auto &[word, id] : words->items())
-      if (id.is_number_integer() && id >= 0 && id < mostTokens)
-        count = std::max(count, id.get<int64_t>() + 1);
-  for (const JsonValue &added : file.array("added_tokens"))
-    if (added.is_object() && added.contains("id") && added["id"].is_number_integer() &&
-        added["id"] >= 0 && added["id"] < mostTokens)
-      count = std::max(count, added["id"].get<int64_t>() + 1);
+  const auto idOf = [](const JsonValue &id) {
+    return id.is_number_integer() && id >= 0 && id < mostTokens ? id.get<int64_t>() : -1;
+  };
+  std::unordered_set<int64_t> added;
+  for (const JsonValue &token : file.array("added_tokens"))
+    if (token.is_object() && token.contains("id"))
+      added.insert(idOf(token["id"]));
+  if (!words->is_object())
+    return static_cast<int64_t>(words->size());
+  int64_t count = 1;
+  for (const auto &[word, id] : words->items())
+    if (const int64_t place = idOf(id); !added.contains(place))
+      count = std::max(count, place + 1);
   return count;
 }
 

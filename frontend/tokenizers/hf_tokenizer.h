@@ -23,7 +23,8 @@ Result<std::unique_ptr<Tokenizer>> readHfTokenizer(std::string_view text, const 
                                                    const TokenizerFolder &folder,
                                                    int64_t modelVocabulary);
 
-/// The number of tokens, those that were added too. Errors: no JSON, no vocabulary.
+/// The number of tokens that a model must have words for: what was added may lie beyond them, as a
+/// mark for images does in models of text alone. Errors: no JSON, no vocabulary.
 Result<int64_t> countHfTokens(std::string_view text, const std::string &name);
 
 /// Takes what the files beside a tokenizer say of its marks; `idOf` finds a mark by its spelling.

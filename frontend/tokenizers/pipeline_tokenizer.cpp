@@ -1,5 +1,6 @@
 #include "frontend/tokenizers/pipeline_tokenizer.h"
 
+#include "frontend/formats/quote.h"
 #include "frontend/tokenizers/utf8.h"
 
 #include <fmt/format.h>
@@ -127,20 +128,25 @@ PipelineTokenizer::partsOf(std::string_view text, const Trie &words, MarkSpellin
   return parts;
 }
 
-Status PipelineTokenizer::cut(std::string_view text, MarkSpelling spelling,
+Status PipelineTokenizer::cut(std::string_view text, MarkSpelling marks,
                               std::vector<int32_t> &tokens) const {
   std::string valid;
   if (!steps.keepsInvalid) {
     valid = replaceInvalidUtf8(text);
     text = valid;
   }
-  for (const Part &part : partsOf(text, rawWords, spelling)) {
+  for (const Part &part : partsOf(text, rawWords, marks)) {
     if (part.added)
       tokens.push_back(part.added->id);
-    else if (Status status = cutText(part.text, part.text.data() == text.data(), spelling, tokens);
+    else if (Status status = cutText(part.text, part.text.data() == text.data(), marks, tokens);
              !status)
       return status;
   }
+  for (const int32_t token : tokens)
+    if (steps.modelVocabulary > 0 && token >= steps.modelVocabulary)
+      return dataError(fmt::format("the text has {}, whose id {} is outside the model's vocabulary "
+                                   "of {} words",
+                                   inQuotes(spelling(token)), token, steps.modelVocabulary));
   return {};
 }
 

@@ -86,7 +86,8 @@ Result<std::string> tokenizerFile(const std::string &path);
 Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path,
                                                  int64_t vocabularySize = anyVocabulary);
 
-/// The number of tokens of the tokenizer at `path`. Errors: as `openTokenizer`.
+/// The number of tokens of the tokenizer at `path`, without those added beyond its words. Errors:
+/// as `openTokenizer`.
 Result<int64_t> countTokens(const std::string &path);
 
 /// Whether the file at `path` is of a kind that holds a tokenizer, or a folder that may hold one.

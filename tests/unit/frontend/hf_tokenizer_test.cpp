@@ -228,5 +228,21 @@ TEST(HfTokenizer, IsOpenedFromItsFolder) {
   EXPECT_EQ(*(*padded)->piece(3, 63), "");
 }
 
+// Gemma 3's tokenizer has a mark for images, which its models of text alone have no row for.
+TEST(HfTokenizer, WhatWasAddedMayLieBeyondTheModelsWords) {
+  EXPECT_EQ(*countHfTokens(byteLevel, "t"), 33);
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("tokenizer.json", byteLevel);
+  const auto tokenizer = openTokenizer(path, 33);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_THAT(*(*tokenizer)->encode("hello", false), ElementsAre(23));
+  const auto beyond = (*tokenizer)->encode("hello<|end|>", false);
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().message,
+              HasSubstr("the text has '<|end|>', whose id 33 is outside the model's vocabulary of "
+                        "33 words"));
+  EXPECT_FALSE(openTokenizer(path, 32));
+}
+
 } // namespace
 } // namespace heddle
