@@ -1,6 +1,7 @@
 // The table of choices as text and back.
 #include "frontend/choice_table.h"
 
+#include "frontend/explain.h"
 #include "frontend/formats/json_reader.h"
 
 #include "fmt/format.h"
@@ -81,9 +82,12 @@ namespace {
 class Reader {
 public:
   std::string wrong;
+  /// Why the entry that was read last holds for another heddle; empty where it does not.
+  std::string outdated;
 
   Choice choice(const JsonValue &entry, size_t index) {
     place = fmt::format("choices[{}]", index);
+    outdated.clear();
     Choice choice;
     if (!isObject(entry))
       return choice;
@@ -108,20 +112,33 @@ public:
     }
     if (choice.isa.empty() || choice.fusion.empty() || choice.shape.empty())
       note("", "needs isa, fusion and shape");
-    else if (const int64_t ours = ChoiceTable::bound(choice.isa); ours == 0)
-      note("isa", fmt::format("'{}' is unknown, `heddle show --help` has the names", choice.isa));
-    else if (bound.is_null())
-      note("bound", fmt::format("is missing: it is {} for {}", ours, choice.isa));
-    else if (bound != ours)
-      note("bound",
-           fmt::format("is {}, where this heddle's for {} is {}", bound.dump(), choice.isa, ours));
+    else
+      compare(choice, bound);
     return choice;
   }
 
 private:
+  /// A later or earlier heddle may know other instructions and fusions, and take other calls for
+  /// those of few tokens.
+  void compare(const Choice &choice, const JsonValue &bound) {
+    if (const int64_t ours = ChoiceTable::bound(choice.isa); ours == 0)
+      outdated =
+          at("isa", fmt::format("'{}' is unknown, `heddle show --help` has the names", choice.isa));
+    else if (bound.is_null())
+      outdated = at("bound", fmt::format("is missing: it is {} for {}", ours, choice.isa));
+    else if (bound != ours)
+      outdated = at("bound", fmt::format("is {}, where this heddle's for {} is {}", bound.dump(),
+                                         choice.isa, ours));
+    else if (std::ranges::find(fusions, choice.fusion, &CatalogEntry::name) == fusions.end())
+      outdated = at("fusion", fmt::format("'{}' is unknown, `heddle list passes` has the names",
+                                          choice.fusion));
+  }
+  std::string at(std::string_view key, std::string_view what) const {
+    return fmt::format("{}{}{}: {}", place, key.empty() ? "" : ".", key, what);
+  }
   void note(std::string_view key, std::string_view what) {
     if (wrong.empty())
-      wrong = fmt::format("{}{}{}: {}", place, key.empty() ? "" : ".", key, what);
+      wrong = at(key, what);
   }
   bool isObject(const JsonValue &value) {
     if (!value.is_object())
@@ -161,6 +178,7 @@ private:
   }
 
   std::string place;
+  const std::vector<CatalogEntry> fusions = listFusions();
 };
 
 } // namespace
@@ -187,9 +205,22 @@ Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &
   ChoiceTable table;
   table.origin = name;
   Reader reader;
-  for (size_t i = 0; i < (*json)["choices"].size(); ++i)
-    table.set(reader.choice((*json)["choices"][i], i));
-  return reader.wrong.empty() ? Result<ChoiceTable>(std::move(table)) : refuse(reader.wrong);
+  std::string first;
+  int64_t count = 0;
+  for (size_t i = 0; i < (*json)["choices"].size(); ++i) {
+    Choice choice = reader.choice((*json)["choices"][i], i);
+    if (reader.outdated.empty())
+      table.set(std::move(choice));
+    else if (count++ == 0)
+      first = reader.outdated;
+  }
+  if (!reader.wrong.empty())
+    return refuse(reader.wrong);
+  if (count > 0)
+    table.outdated =
+        fmt::format("{}: {}; {} not used, `heddle machine --tune` measures anew", name, first,
+                    count == 1 ? "this entry is" : fmt::format("{} entries are", count));
+  return table;
 }
 
 } // namespace heddle

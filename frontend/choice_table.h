@@ -41,8 +41,8 @@ public:
   /// The table that comes with Heddle.
   static const ChoiceTable &builtin();
 
-  /// Reads what `text` returns. Errors (data), which begin with `name`: what is no table, or was
-  /// measured for another bound.
+  /// Reads what `text` returns, without the entries that hold for another heddle: `leftOut` tells.
+  /// Errors (data), which begin with `name`: what is no table.
   static Result<ChoiceTable> read(std::string_view text, const std::string &name);
 
   /// Whether `text` is meant as a table, whatever is wrong with it: JSON that has choices.
@@ -50,6 +50,10 @@ public:
 
   /// Where it was read; empty where it was not.
   const std::string &name() const { return origin; }
+
+  /// Of what was read but not taken, because its bound, instructions or fusion are not this
+  /// heddle's: the first, and how many they are, on one line. Empty where there is nothing.
+  const std::string &leftOut() const { return outdated; }
 
   /// Says that nobody asked for it: where it comes too late for a text, that is no error.
   void setUsual() { usual = true; }
@@ -66,7 +70,7 @@ public:
 
 private:
   std::vector<Choice> all;
-  std::string origin;
+  std::string origin, outdated;
   bool usual = false;
 };
 

@@ -64,11 +64,6 @@ static Result<std::shared_ptr<const ChoiceTable>> readTable(const std::string &p
   auto table = ChoiceTable::read(*text, path);
   if (!table)
     return table.error();
-  const std::vector<CatalogEntry> known = listFusions();
-  for (const Choice &choice : table->choices())
-    if (std::ranges::find(known, choice.fusion, &CatalogEntry::name) == known.end())
-      return dataError(path + ": unknown fusion '" + choice.fusion + "'; `heddle list passes` " +
-                       "has the names");
   if (!isAsked)
     table->setUsual();
   return std::make_shared<const ChoiceTable>(std::move(*table));
@@ -86,6 +81,8 @@ static Result<std::shared_ptr<const ChoiceTable>> chooseTable(const CommonOption
   if (path.empty() || path == "default" || (!isAsked && !isThere(path)))
     return std::shared_ptr<const ChoiceTable>();
   auto table = readTable(path, isAsked);
+  if (table && !(*table)->leftOut().empty() && !common.quiet)
+    note((*table)->leftOut());
   if (table || isAsked)
     return table;
   if (auto text = readText(path);

@@ -5,6 +5,7 @@
 #include "frontend/models/llama.h"
 #include "frontend/weights.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,13 +61,6 @@ TEST(Choices, aDamagedTableIsRefusedWithItsPlace) {
   };
   EXPECT_THAT(refusal("[]"), HasSubstr("t.json: is no table of choices"));
   EXPECT_THAT(refusal("{"), HasSubstr("t.json"));
-  EXPECT_THAT(
-      refusal(R"({"choices": [{"isa": "avx512", "fusion": "f", "shape": "s", "bound": 8}]})"),
-      HasSubstr("choices[0].bound: is 8, where this heddle's for avx512 is 32"));
-  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "fusion": "f", "shape": "s"}]})"),
-              HasSubstr("choices[0].bound: is missing: it is 8 for avx2"));
-  EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx3", "fusion": "f", "shape": "s", "bound": 8}]})"),
-              HasSubstr("choices[0].isa: 'avx3' is unknown"));
   EXPECT_THAT(refusal(R"({"choices": [7]})"), HasSubstr("choices[0]: needs an object"));
   EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2"}]})"),
               HasSubstr("needs isa, fusion and shape"));
@@ -76,6 +70,29 @@ TEST(Choices, aDamagedTableIsRefusedWithItsPlace) {
   EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "bound": 8, "fusion": "f", "shape": "s",
                           "threads": 2}]})"),
               HasSubstr("choices[0].threads: is unknown"));
+}
+
+TEST(Choices, ofAnotherHeddleAreLeftOut) {
+  auto leftOut = [](std::string_view entry) {
+    std::string text = declineAll(true, true)->text();
+    text.insert(text.find('[') + 1, fmt::format("{{{}, \"shape\": \"s\"}},", entry));
+    auto table = ChoiceTable::read(text, "t.json");
+    EXPECT_TRUE(table) << table.error().message;
+    EXPECT_EQ(table->choices().size(), declineAll(true, true)->choices().size());
+    return table->leftOut();
+  };
+  EXPECT_THAT(
+      leftOut(R"("isa": "avx512", "fusion": "fuse-attention", "bound": 8)"),
+      HasSubstr("t.json: choices[0].bound: is 8, where this heddle's for avx512 is 32; this "
+                "entry is not used"));
+  EXPECT_THAT(leftOut(R"("isa": "avx2", "fusion": "fuse-attention")"),
+              HasSubstr("choices[0].bound: is missing: it is 8 for avx2"));
+  EXPECT_THAT(leftOut(R"("isa": "avx3", "fusion": "fuse-attention", "bound": 8)"),
+              HasSubstr("choices[0].isa: 'avx3' is unknown"));
+  EXPECT_THAT(leftOut(R"("isa": "avx2", "fusion": "fuse-all", "bound": 8)"),
+              HasSubstr("choices[0].fusion: 'fuse-all' is unknown"));
+  auto whole = ChoiceTable::read(declineAll(true, true)->text(), "t.json");
+  EXPECT_EQ(whole->leftOut(), "");
 }
 
 TEST(Choices, holdForOneProgram) {
