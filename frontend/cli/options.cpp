@@ -1,7 +1,6 @@
 #include "frontend/cli/options.h"
 
 #include "frontend/cli/output_file.h"
-#include "frontend/explain.h"
 #include "runtime/parallel.h"
 #include "runtime/text.h"
 
