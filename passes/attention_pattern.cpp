@@ -10,8 +10,7 @@ using namespace mlir;
 namespace heddle::passes {
 
 LogicalResult AttentionPattern::fail(const Twine &reason, const Twine &hint) {
-  why = reason.str();
-  remedy = hint.str();
+  miss = {reason.str(), hint.str()};
   return failure();
 }
 
@@ -147,7 +146,7 @@ LogicalResult AttentionPattern::matchMasks() {
   bool isResultKnown = false;
   for (Operation *op : path) {
     if (auto masking = dyn_cast<ir::MaskOp>(op)) {
-      if (failed(mask.add(masking, why)))
+      if (failed(mask.add(masking, miss.reason)))
         return failure();
     } else if (Value condition = hiddenBySelect(op)) {
       mask.add(condition);

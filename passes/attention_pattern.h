@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/mask_conjunction.h"
+#include "passes/remarks.h"
 #include "passes/scalar_code.h"
 
 namespace heddle::passes {
@@ -11,8 +12,8 @@ class AttentionPattern {
 public:
   explicit AttentionPattern(ir::SoftmaxOp softmax) : softmax(softmax) {}
 
-  /// Fails where `softmax` is not in the middle of attention. `why` then says what is missing, or
-  /// is empty where it does not look like attention at all; `remedy` says what to do.
+  /// Fails where `softmax` is not in the middle of attention. `miss` then says what is missing; it
+  /// is empty where that does not look like attention at all.
   mlir::LogicalResult match();
 
   /// Queries [.., H, T, d], keys [.., Hkv, S, d], values [.., Hkv, S, dv]; or all of them with two
@@ -28,7 +29,7 @@ public:
   /// The operations it was found in, in the order of the text; the last one is `output`.
   llvm::SmallVector<mlir::Operation *> ops;
 
-  std::string why, remedy;
+  Miss miss;
 
 private:
   mlir::LogicalResult fail(const llvm::Twine &reason, const llvm::Twine &hint);

@@ -101,8 +101,8 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
             continue;
           remarkFired(getArgument(), Rewrite(pattern).run(), shape);
           ++fused;
-        } else if (!pattern.why.empty()) {
-          remarkMissed(getArgument(), softmax, pattern.why, pattern.remedy);
+        } else if (!pattern.miss.reason.empty()) {
+          remarkMissed(getArgument(), softmax, pattern.miss.reason, pattern.miss.remedy);
         }
       }
   }
