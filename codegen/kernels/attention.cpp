@@ -98,7 +98,7 @@ struct AttentionKernel : KernelOpInterface::ExternalModel<AttentionKernel, Atten
     if (!phases || (phases.getInt() != 1 && phases.getInt() != 3))
       return op->emitOpError("needs a plan with phases, 1 or 3");
     AttentionTiles tiles{rows.getInt(), heads.getInt()};
-    if (isSplit(op)) {
+    if (phases.getInt() == 3) {
       if (heads.getInt() != 1 || !canSplit(attention, lowering.context))
         return op->emitOpError("has a plan with 3 phases: they take one of key_heads, a cache, no "
                                "segments, values of whole vectors, and few rows");
