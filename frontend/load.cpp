@@ -25,6 +25,14 @@ Status checkHasFile(const std::string &name, std::string_view expected) {
       fmt::format("{}: is a built-in shape, which has no file; expected {}", name, expected));
 }
 
+/// Opens a checkpoint, its matrices turned round where their type needs that.
+static Result<Checkpoint> open(const std::string &path, const LoadOptions &options) {
+  auto checkpoint = openCheckpoint(path, options.opening);
+  if (checkpoint && options.dtype && options.dtype->isBlocks())
+    turnMatrices(*checkpoint);
+  return checkpoint;
+}
+
 /// Gives `model` the weights the options ask for.
 static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &options) {
   if (options.weights.empty()) {
@@ -33,7 +41,7 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
   }
   if (Status file = checkHasFile(options.weights, "a checkpoint for --weights"); !file)
     return file.error();
-  auto checkpoint = openCheckpoint(options.weights, options.opening);
+  auto checkpoint = open(options.weights, options);
   if (!checkpoint)
     return checkpoint.error();
   auto weights = checkpointWeights(*checkpoint);
@@ -45,7 +53,7 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
 }
 
 static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOptions &options) {
-  auto checkpoint = openCheckpoint(path, options.opening);
+  auto checkpoint = open(path, options);
   if (!checkpoint)
     return checkpoint.error();
   const ModelConfig &config = checkpoint->config;
@@ -118,11 +126,13 @@ Result<LoadedModel> loadModel(const std::string &name, const LoadOptions &option
   if (name == "-")
     return fromStandardInput(options);
   if (const BuiltinShape *shape = findShape(name))
-    return withWeights({.name = name,
-                        .source = shape->build(ElementType::f32),
-                        .weights = nullptr,
-                        .checkpoint = std::nullopt},
-                       options);
+    return withWeights(
+        {.name = name,
+         .source = shape->build(options.dtype && options.dtype->isBlocks() ? options.dtype->element
+                                                                           : ElementType::f32),
+         .weights = nullptr,
+         .checkpoint = std::nullopt},
+        options);
   if (Status there = checkThere(name); !there)
     return there.error();
   auto file = runtime::MappedFile::open(name);

@@ -5,6 +5,7 @@
 #include "frontend/formats/checkpoint.h"
 #include "frontend/model.h"
 #include "frontend/tokenizers/tokenizer.h"
+#include "frontend/weight_type.h"
 #include "runtime/weights.h"
 
 #include <memory>
@@ -20,6 +21,9 @@ struct LoadOptions {
   /// the model was trained for.
   int64_t context = 0;
   OpenOptions opening = {}; ///< of checkpoints
+  /// What its weights will be compiled as, if as something else than they are. Blocks run along the
+  /// rows of `[out, in]`: for them, matrices that are stored as `[in, out]` are turned round.
+  std::optional<WeightType> dtype = std::nullopt;
 };
 
 /// A model, ready to compile. No weight has been read or made yet.

@@ -20,6 +20,8 @@ struct WeightType {
 
   /// As `--dtype` takes it: f32, bf16, q8_0, q4_0 (a mix), q4_k, q4_k_m (a mix), q6_k, int8.
   std::string_view name() const;
+  /// Whether values are stored in blocks, which run along the rows of a matrix.
+  bool isBlocks() const { return element != ElementType::f32 && element != ElementType::bf16; }
   static std::optional<WeightType> find(std::string_view name);
   /// Every name.
   static std::span<const std::string_view> names();

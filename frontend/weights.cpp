@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace heddle {
 
@@ -55,6 +56,21 @@ private:
   int64_t width, run, stride;
 };
 
+/// The transposed of another source, which is `[rows, columns]`.
+class Turned final : public runtime::ElementSource {
+public:
+  Turned(std::shared_ptr<const runtime::ElementSource> source, int64_t rows, int64_t columns)
+      : source(std::move(source)), rows(rows), columns(columns) {}
+  void read(int64_t begin, int64_t count, float *out) const override {
+    for (int64_t i = begin; i < begin + count; ++i)
+      source->read(i % rows * columns + i / rows, 1, out++);
+  }
+
+private:
+  std::shared_ptr<const runtime::ElementSource> source;
+  int64_t rows, columns;
+};
+
 /// Matrices of one size, one after the other.
 class Joined final : public runtime::ElementSource {
 public:
@@ -76,6 +92,16 @@ private:
 
 } // namespace
 
+void turnMatrices(Checkpoint &checkpoint) {
+  if (!std::exchange(checkpoint.config.inOut, false))
+    return;
+  for (TensorInfo &tensor : checkpoint.tensors)
+    if (tensor.name.starts_with("layers.") && tensor.shape.size() == 2) {
+      std::swap(tensor.shape[0], tensor.shape[1]);
+      tensor.turned = true;
+    }
+}
+
 std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpoint,
                                                        const TensorInfo &tensor) {
   const std::byte *data = checkpoint.bytes(tensor).data();
@@ -89,7 +115,10 @@ std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpo
     return std::make_shared<Joined>(std::move(experts),
                                     elementCount(std::span(tensor.shape).subspan(1)));
   }
-  auto values = elementsOf(*tensor.storage, data, tensor.shape.back());
+  auto values =
+      elementsOf(*tensor.storage, data, tensor.turned ? tensor.shape[0] : tensor.shape.back());
+  if (tensor.turned)
+    return std::make_shared<Turned>(std::move(values), tensor.shape[1], tensor.shape[0]);
   if (tensor.run)
     values = std::make_shared<Runs>(std::move(values), tensor);
   if (tensor.plus == 0)
@@ -108,7 +137,7 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
     if (!param.blocks)
       param.source = valuesOf(checkpoint, tensor);
     param.pieces = checkpoint.expertBytes(tensor);
-  } else if (tensor.plus != 0) {
+  } else if (tensor.plus != 0 || tensor.turned) {
     param.source = valuesOf(checkpoint, tensor);
     param.type = ElementType::f32;
   } else if (const runtime::BlockFormat *format = codecOf(*tensor.storage)) {

@@ -102,7 +102,8 @@ static std::string tokenizerOf(const std::string &path, const OpenOptions &optio
 /// What a model without files says of itself.
 static Result<Inspection> inspectDescribed(const Invocation &invocation, const std::string &name,
                                            const CompileOptions &options) {
-  auto model = invocation.graph ? loadModel(*invocation.graph) : loadModel(name);
+  auto model =
+      invocation.graph ? loadModel(*invocation.graph) : loadModel(name, {.dtype = options.dtype});
   if (!model)
     return model.error();
   auto found = heddle::inspectGraph(model->source, options);

@@ -66,7 +66,7 @@ static int tuneModels(const Invocation &invocation, const CommonOptions &common,
     return {};
   };
   for (const std::string &name : names)
-    if (Status taken = take(loadModel(name)); !taken)
+    if (Status taken = take(loadModel(name, {.dtype = common.compileOptions().dtype})); !taken)
       return fail(taken.error());
   if (names.empty())
     if (Status taken = take(loadModel(*invocation.graph)); !taken)

@@ -388,6 +388,7 @@ std::optional<int> Parser::parse() {
 Result<LoadedModel> Parser::load(int64_t context, bool tellsRemarks) const {
   LoadOptions options = loading;
   options.context = context;
+  options.dtype = common.compileOptions().dtype;
   auto loaded =
       invocation.graph ? loadModel(*invocation.graph, options) : loadModel(model, options);
   if (tellsRemarks && loaded && loaded->checkpoint && !common.quiet)

@@ -207,8 +207,9 @@ static LogicalResult checkBlocks(ir::ParamOp param, ArrayRef<ir::WeightOp> weigh
       if (!isa<ir::EmbedOp, ir::ExpertMatmulOp, ir::ExpertLinearOp>(user) &&
           !user->hasAttr("transpose_rhs") && !user->hasAttr("transpose_weights"))
         return param.emitError("weight '")
-               << param.getSymName() << "' is [K, N], quantised formats need [N, K]: their blocks "
-               << "run along k";
+               << param.getSymName()
+               << "' is [K, N], and the blocks of quantised formats run along k: "
+               << "it needs to be [N, K], in a product with transpose_rhs";
   return success();
 }
 

@@ -27,7 +27,8 @@ struct TensorInfo {
   uint32_t file = 0;   ///< index into Checkpoint::files
   uint64_t offset = 0; ///< first byte in that file; as aligned as the format makes it
   uint64_t bytes = 0;
-  double plus = 0; ///< added to every value, in f32
+  double plus = 0;     ///< added to every value, in f32
+  bool turned = false; ///< the file has the transposed matrix
   /// Where its rows do not follow each other: runs of `run` rows, each `stride` after the last.
   int64_t run = 0, stride = 0;
   /// Of a tensor stored as `groupedStorage`: values that share a scale, however long its rows are,

@@ -18,12 +18,15 @@ static Graph tiny(ElementType weights) {
 }
 
 static Graph gpt2Small(ElementType weights) {
+  // As published, but that blocks run along the rows of [out, in].
+  const bool isBlocks = weights != ElementType::f32 && weights != ElementType::bf16;
   return gpt2({.width = 768,
                .layers = 12,
                .heads = 12,
                .hidden = 3072,
                .words = 50257,
                .context = 1024,
+               .orientation = isBlocks ? Orientation::outIn : Orientation::inOut,
                .weights = weights});
 }
 

@@ -166,4 +166,21 @@ TEST(WrittenAsGguf, TrainedModelsKeepTheirIds) {
             1e-3);
 }
 
+// Blocks run along rows of [out, in], and GPT-2 stores [in, out].
+TEST(WrittenAsGguf, MatricesStoredInOutAreTurnedForBlocks) {
+  HEDDLE_TEST_DATA_FILE(gpt2, "safetensors/capp-gpt2");
+  const std::vector<int32_t> ids = {2, 8, 14, 17, 22, 25, 49};
+  auto plain = loadModel(gpt2.string());
+  ASSERT_TRUE(plain) << plain.error().message;
+  auto oracle = Oracle::create(plain->source, plain->weights, ElementType::f32);
+  ASSERT_TRUE(oracle) << oracle.error().message;
+  const std::vector<double> expected = *oracle->prefill(ids);
+  for (const ElementType type : {ElementType::q8_0, ElementType::int8}) {
+    auto loaded = loadModel(gpt2.string(), {.dtype = type});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(loaded->checkpoint->find("layers.0.up")->shape, (std::vector<int64_t>{256, 64}));
+    EXPECT_LE(difference(test::nativeLogits(*loaded, ids, {4, 2, 1}, 0, type), expected).rms, 3e-2);
+  }
+}
+
 } // namespace

@@ -118,7 +118,7 @@ TEST(Models, bahdanauIsMadeOfPrimitives) {
 
 TEST(Models, everyBuiltinShapeBuilds) {
   for (const BuiltinShape &shape : builtinShapes())
-    for (ElementType weights : {ElementType::f32, ElementType::bf16}) {
+    for (ElementType weights : {ElementType::f32, ElementType::bf16, ElementType::q8_0}) {
       auto start = std::chrono::steady_clock::now();
       auto text = shape.build(weights).text();
       std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
