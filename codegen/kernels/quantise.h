@@ -28,7 +28,10 @@ private:
   Value reduce(mlir::vector::CombiningKind kind, Value vector);
   void store(Value scalar, Value at);
   void emitBlock(Values values, Value start, Value block, int64_t count);
-  Value emitPair(llvm::ArrayRef<Value> values, Value factor, Value pair, Value to, Value total);
+  Value emitGroup(llvm::ArrayRef<Value> values, Value factor, Value group, Value to, Value total);
+  Value sumsOfFour(llvm::ArrayRef<Value> four);
+  /// A block is worked off in groups of so many vectors of 16.
+  int64_t vectorsOfGroup() const { return layout.sums16 ? 4 : 2; }
 
   KernelBuilder &kernel;
   Emit &e;
