@@ -1,13 +1,18 @@
 // Products alone, beside the machine's limit, measured in turn with it: as compiled for prefill or
 // for decode, whichever runs as many rows, and beside arithmetic or, of few rows, reading memory.
-// Products with weights in blocks include making blocks of their input.
+// Products with weights in blocks include making blocks of their input. Where the build found
+// OpenBLAS and oneDNN, the same shapes by them, beside the same limit (int8: u8 x s8 to s32).
 //
 //   bench_products --benchmark_filter='bf16/512'
 #include "tests/bench/common/compiled.h"
 #include "tests/bench/common/limit.h"
+#include "tests/bench/common/peers.h"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+
+#include <functional>
+#include <optional>
 
 using namespace heddle;
 using namespace heddle::bench;
@@ -72,6 +77,26 @@ std::string graphText(const Shape &shape) {
                      fmt::arg("out", fmt::format("tensor<?x{}xf32>", shape.columns)));
 }
 
+/// Runs `once` in turn with the limit of `work`.
+void measure(benchmark::State &state, const Shape &shape, double work,
+             const std::function<void()> &once) {
+  auto limit = Limit::create({shape.reads(), work, shape.type, shape.threads});
+  if (!limit)
+    return state.SkipWithError(limit.error().message.c_str());
+  once();
+  std::vector<double> rates, limits;
+  for (auto _ : state) {
+    (*limit)->forget();
+    double time = seconds(once);
+    state.SetIterationTime(time);
+    rates.push_back(work / time / 1e9);
+    limits.push_back((*limit)->measure());
+  }
+  state.counters[shape.reads() ? "GB/s" : "GFLOP/s"] = median(rates);
+  state.counters["limit"] = median(limits);
+  state.counters["share"] = median(rates) / median(limits);
+}
+
 void runProduct(benchmark::State &state, const Shape &shape) {
   auto product = compileGraph(graphText(shape), {shape.threads, isForDecode(shape.rows)});
   if (!product)
@@ -90,28 +115,27 @@ void runProduct(benchmark::State &state, const Shape &shape) {
   };
 
   double work = shape.reads() ? double((*product)->weights.bytes()) : shape.flops();
-  auto limit = Limit::create({shape.reads(), work, shape.type, shape.threads});
-  if (!limit)
-    return state.SkipWithError(limit.error().message.c_str());
-  once();
-  std::vector<double> rates, limits;
-  for (auto _ : state) {
-    (*limit)->forget();
-    double time = seconds(once);
-    state.SetIterationTime(time);
-    rates.push_back(work / time / 1e9);
-    limits.push_back((*limit)->measure());
-  }
-  state.counters[shape.reads() ? "GB/s" : "GFLOP/s"] = median(rates);
-  state.counters["limit"] = median(limits);
-  state.counters["share"] = median(rates) / median(limits);
+  measure(state, shape, work, once);
 }
 
-void add(const Shape &shape) {
-  std::string name = fmt::format("{}/{}/{}x{}x{}/threads:{}", formName(shape.form), shape.type,
-                                 shape.rows, shape.columns, shape.depth, shape.threads);
+void runPeer(benchmark::State &state, const Shape &shape, const Peer &peer) {
+  PeerProduct product = peer.prepare(shape.rows, shape.columns, shape.depth, shape.threads);
+  if (!product.error.empty())
+    return state.SkipWithError(product.error.c_str());
+  double bytes = shape.type == "f32" ? 4 : shape.type == "bf16" ? 2 : 1;
+  double work = shape.reads() ? bytes * double(shape.columns * shape.depth) : shape.flops();
+  measure(state, shape, work, product.run);
+}
+
+/// Heddle's product, or a peer's.
+void add(const Shape &shape, std::optional<Peer> peer = {}) {
+  std::string name =
+      fmt::format("{}/{}/{}x{}x{}/threads:{}", peer ? peer->name : formName(shape.form), shape.type,
+                  shape.rows, shape.columns, shape.depth, shape.threads);
   benchmark::RegisterBenchmark(name.c_str(),
-                               [shape](benchmark::State &state) { runProduct(state, shape); })
+                               [=](benchmark::State &state) {
+                                 peer ? runPeer(state, shape, *peer) : runProduct(state, shape);
+                               })
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond)
       ->Iterations(15);
@@ -132,6 +156,12 @@ int main(int argc, char **argv) {
         add({Form::gated, type, rows, 16384, 2048, threads});
       }
       add({Form::alone, type, 1, 32000, 768, threads});
+      for (const Peer &peer : peers())
+        if (peer.type == type) {
+          for (auto [rows, columns, depth] : sizes)
+            add({Form::alone, type, rows, columns, depth, threads}, peer);
+          add({Form::alone, type, 1, 32000, 2048, threads}, peer);
+        }
     }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
