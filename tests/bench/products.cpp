@@ -11,8 +11,10 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
+#include <thread>
 
 using namespace heddle;
 using namespace heddle::bench;
@@ -77,9 +79,9 @@ std::string graphText(const Shape &shape) {
                      fmt::arg("out", fmt::format("tensor<?x{}xf32>", shape.columns)));
 }
 
-/// Runs `once` in turn with the limit of `work`.
+/// Runs `once` in turn with the limit of `work`, which is measured after a `pause`.
 void measure(benchmark::State &state, const Shape &shape, double work,
-             const std::function<void()> &once) {
+             const std::function<void()> &once, std::chrono::milliseconds pause = {}) {
   auto limit = Limit::create({shape.reads(), work, shape.type, shape.threads});
   if (!limit)
     return state.SkipWithError(limit.error().message.c_str());
@@ -90,6 +92,7 @@ void measure(benchmark::State &state, const Shape &shape, double work,
     double time = seconds(once);
     state.SetIterationTime(time);
     rates.push_back(work / time / 1e9);
+    std::this_thread::sleep_for(pause);
     limits.push_back((*limit)->measure());
   }
   state.counters[shape.reads() ? "GB/s" : "GFLOP/s"] = median(rates);
@@ -124,7 +127,8 @@ void runPeer(benchmark::State &state, const Shape &shape, const Peer &peer) {
     return state.SkipWithError(product.error.c_str());
   double bytes = shape.type == "f32" ? 4 : shape.type == "bf16" ? 2 : 1;
   double work = shape.reads() ? bytes * double(shape.columns * shape.depth) : shape.flops();
-  measure(state, shape, work, product.run);
+  // Their threads wait for more work by spinning, on the cores that the limit is to have.
+  measure(state, shape, work, product.run, std::chrono::milliseconds(20));
 }
 
 /// Heddle's product, or a peer's.
