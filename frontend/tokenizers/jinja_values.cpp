@@ -216,10 +216,14 @@ std::optional<Value> sorted(const Value &list, const Arguments &given) {
       std::ranges::all_of(list, [](const Value &member) { return member.is_number(); });
   if (!given.values.empty() || !given.named.empty() || !(areTexts || areNumbers))
     return std::nullopt;
-  Value result = list;
-  std::stable_sort(result.begin(), result.end(), [&](const Value &a, const Value &b) {
-    return areTexts ? mapped(text(a), false) < mapped(text(b), false) : a < b;
-  });
+  // What compares alike stays in its order.
+  std::vector<std::pair<Value, size_t>> order;
+  for (const Value &member : list)
+    order.emplace_back(areTexts ? Value(mapped(text(member), false)) : member, order.size());
+  std::ranges::sort(order);
+  Value result = Value::array();
+  for (const auto &[key, index] : order)
+    result.push_back(list[index]);
   return result;
 }
 
