@@ -233,17 +233,23 @@ Result<Logits> SessionState::feed(std::span<const Prompt> prompts, LogitsOf want
   for (const Prompt &prompt : prompts)
     tokens += int64_t(prompt.ids.size());
   fed = 0;
+  // Nothing of this call may be watched by after it, not even where the caller's function throws.
+  struct Watch {
+    runtime::Executor *executor = nullptr;
+    ~Watch() {
+      if (executor)
+        executor->watch({});
+    }
+  } watch;
   if (onPrompt) {
     onPrompt(0, tokens);
+    watch.executor = executor.get();
     executor->watch([&](int64_t done, int64_t phases) {
       onPrompt(fed + int64_t(ids.size()) * done / phases, tokens);
     });
   }
   bool inChunks = cache && options.chunk && tokens > options.chunk && !model->info.looksAhead;
-  auto logits = inChunks ? feedInChunks(prompts, wanted) : run(prompts, wanted);
-  if (onPrompt)
-    executor->watch({});
-  return logits;
+  return inChunks ? feedInChunks(prompts, wanted) : run(prompts, wanted);
 }
 
 } // namespace detail

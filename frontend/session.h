@@ -53,8 +53,9 @@ struct GenerateOptions {
   std::vector<int32_t> endTokens = {}; ///< ids that end a text; they are not given out
   std::vector<std::string> stop = {};  ///< texts that end a text; for `generateText`
   int64_t slot = 0;
-  /// Gets how far the prompt is, in tokens of its `total`: at first 0, then after every phase of
-  /// the program, some of each layer, a share of the tokens that are being run. It must be quick.
+  /// Gets how far the prompt is, in tokens of `total`: 0 at first, then after every phase of the
+  /// program, of which each layer has some. A phase counts as its share of the tokens at hand. It
+  /// must be quick.
   std::function<void(int64_t done, int64_t total)> onPrompt = {};
 };
 

@@ -53,6 +53,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const Target &t
   if (!registered)
     return internalError("llvm knows no target for this machine: " + error);
   auto [processor, features] = processorOf(target);
+  // A kernel and its constants are one object, whose sections the linker lays side by side, and
+  // what it calls has stubs there: nothing is out of the small model's reach.
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
       triple, processor, features, llvm::TargetOptions(), llvm::Reloc::PIC_, llvm::CodeModel::Small,
       llvm::CodeGenOptLevel::Default, /*JIT=*/true));

@@ -36,20 +36,13 @@ int show(const Invocation &invocation) {
   std::optional<Phase> wanted;
   if (phase)
     wanted = *phase == "decode" ? Phase::decode : Phase::prefill;
-  const auto textOf = [&](std::optional<Phase> which) {
-    return heddle::show(model->source, levels.at(level), which, parser.common.compileOptions());
-  };
-  auto text = textOf(wanted);
+  if (wanted && levels.at(level) == Level::graph)
+    return fail(usageError(fmt::format("--phase {}: level graph has one program for both phases; "
+                                       "fused, planned, loops, llvm and asm have one for each",
+                                       *phase)));
+  auto text = heddle::show(model->source, levels.at(level), wanted, parser.common.compileOptions());
   if (!text)
     return fail(text.error());
-  if (wanted && levels.at(level) < Level::planned) {
-    // Measured choices may fuse the two apart.
-    auto other = textOf(*wanted == Phase::decode ? Phase::prefill : Phase::decode);
-    if (other && *other == *text)
-      return fail(usageError(fmt::format("--phase {}: at level {} there is one program for both "
-                                         "phases; planned, loops, llvm and asm have one for each",
-                                         *phase, level)));
-  }
   Status printed = print(*text);
   return printed ? exitOk : fail(printed.error());
 }

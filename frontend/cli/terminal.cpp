@@ -5,6 +5,7 @@
 #include "fmt/format.h"
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -59,8 +60,10 @@ void ProgressLine::update(std::string_view what, int64_t done, int64_t total) {
   if (line.size() + 8 > columns)
     line.resize(columns > 8 ? columns - 8 : 0);
   if (total > 0) { // of much the share moves slowly
+    const int decimals = total < 500 ? 0 : 1;
+    const double steps = decimals == 0 ? 1 : 10; // cut off: 100 % is the end
     const double share = static_cast<double>(done) * 100 / static_cast<double>(total);
-    line += fmt::format(" {:.{}f} %", share, total < 500 ? 0 : 1);
+    line += fmt::format(" {:.{}f} %", std::floor(share * steps) / steps, decimals);
   }
   std::fprintf(stderr, "%s%s", wipeLine, line.c_str());
   std::fflush(stderr);

@@ -74,9 +74,9 @@ std::string faultOf(NamedAttribute attribute, Place place, Level level) {
   for (const Known &known : table) {
     if (known.place == place && known.name == name) {
       if (level < known.from)
-        return ("'" + name + "' is of text at level " + levelName(known.from) +
-                (known.from == Level::planned ? ", whose module has heddle.phase" : "") +
-                "; this one is at level " + levelName(level))
+        return ("'" + name + "' belongs to level " + levelName(known.from) +
+                "; this text is at level " + levelName(level) +
+                (known.from == Level::planned ? ", since its module has no heddle.phase" : ""))
             .str();
       return known.fits(attribute.getValue()) ? "" : ("'" + name + "' holds " + known.holds).str();
     }

@@ -147,23 +147,29 @@ static Status checkInterface(func::FuncOp forward) {
   };
   auto isTensor = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && codegen::elementTypeOf(tensor.getElementType());
+    return tensor && tensor.getElementType().isIntOrFloat() &&
+           codegen::elementTypeOf(tensor.getElementType());
   };
   constexpr llvm::StringLiteral needed = "; needs ranked tensors of f32, bf16, f64, i32 or i1";
-  bool hasCache = false;
+  Type cache;
   for (Type type : forward.getArgumentTypes()) {
     const bool isCache = isa<ir::CacheType>(type);
-    if (isCache && hasCache)
+    if (isCache && cache)
       return wrong("the model takes two caches; needs one, which can have all layers of both");
-    hasCache |= isCache;
-    if (!isCache && !isa<ir::SequencesType>(type) && !isTensor(type))
+    if (isCache)
+      cache = type;
+    else if (!isa<ir::SequencesType>(type) && !isTensor(type))
       return wrong("the model takes an argument of type " + named(type) + needed +
                    ", !heddle.sequences, and one !heddle.cache at most");
   }
-  for (Type type : forward.getResultTypes())
-    if (!isTensor(type) && !llvm::is_contained(forward.getArgumentTypes(), type))
+  for (Type type : forward.getResultTypes()) {
+    if (isTensor(type))
+      continue;
+    if (!cache || type != cache)
       return wrong("the model gives a result of type " + named(type) + needed +
-                   ", or the cache that it takes");
+                   ", or the cache that it takes, once");
+    cache = nullptr;
+  }
   return {};
 }
 

@@ -203,7 +203,7 @@ static Status checkWords(ir::ProgramOp program, llvm::ArrayRef<ModelInput> input
       const ModelInput &input = inputs[index];
       if (rows > 0 && input.kind == ModelInput::Kind::ids && input.vocabulary > rows)
         return dataError(placeOf(program.getLoc()) + ir::argumentsAttrName.str() +
-                         " says that ids " + "are of " + std::to_string(input.vocabulary) +
+                         " says that ids are of " + std::to_string(input.vocabulary) +
                          " words, but '" + launch.getId().str() + "' looks them up in a table of " +
                          std::to_string(rows));
     }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs Heddle and an engine from npm in turn on one model, and compares their speed.
+"""Runs Heddle and an engine that runs on Node in turn on one model, and compares their speed.
 
-    peers.py model.gguf --modules FOLDER                     llama.cpp, npm's node-llama-cpp
-    peers.py model.onnx llama-1b --modules FOLDER            onnxruntime, npm's onnxruntime-node
+    peers.py model.gguf --modules FOLDER                     llama.cpp, package node-llama-cpp
+    peers.py model.onnx llama-1b --modules FOLDER            onnxruntime, package onnxruntime-node
 
 FOLDER has the node_modules. A .gguf is what both run. Of a .onnx Heddle runs the built-in shape
 that is named after it, with random weights of --dtype. Each round starts both engines anew, one

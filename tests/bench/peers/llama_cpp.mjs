@@ -1,4 +1,4 @@
-// Times llama.cpp as npm's node-llama-cpp carries it, on the processor alone, and prints the
+// Times llama.cpp as the Node package node-llama-cpp carries it, on the processor alone, and prints the
 // seconds as JSON. Every measurement is made once before, for warmth.
 //
 //   node llama_cpp.mjs '{"modules", "model", "threads", "prompt_tokens", "gen_tokens", "reps"}'

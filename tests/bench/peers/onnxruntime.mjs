@@ -1,4 +1,4 @@
-// Times onnxruntime as npm's onnxruntime-node carries it, and prints the seconds as JSON. Every
+// Times onnxruntime as the Node package onnxruntime-node carries it, and prints the seconds as JSON. Every
 // measurement is made once before, for warmth. The model takes `ids` [1, T], one `past_key` and
 // `past_value` [1, heads, P, d] for all layers, `seqlens_k` and `total`: what GroupQueryAttention
 // asks for. A step of decode finds as many positions in them as there are before the first.

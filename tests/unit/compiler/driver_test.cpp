@@ -202,10 +202,15 @@ TEST(Driver, whatNoProgramTakesOrGivesIsTheUsersErrorAtItsLine) {
   const std::string cache = "!heddle.cache<1 x 2, 8, 8, f32>";
   EXPECT_THAT(errorOf("%a: " + cache + ", %b: " + cache, cache, "%a"),
               HasSubstr("m.mlir:2: the model takes two caches"));
-  for (const char *type :
-       {"tensor<?xi64>", "tensor<*xf32>", "memref<4xf32>", "i32", "tensor<?xf16>"})
+  for (const char *type : {"tensor<?xi64>", "tensor<*xf32>", "memref<4xf32>", "i32",
+                           "tensor<?xf16>", "tensor<?x64x!heddle.blocks<q8_0>>"})
     EXPECT_THAT(errorOf(std::string("%a: ") + type, type, "%a"),
                 HasSubstr(std::string("m.mlir:2: the model takes an argument of type ") + type));
+  const std::string sequences = "!heddle.sequences";
+  EXPECT_THAT(errorOf("%a: " + sequences, sequences, "%a"),
+              HasSubstr("m.mlir:2: the model gives a result of type " + sequences));
+  EXPECT_THAT(errorOf("%a: " + cache, cache + ", " + cache, "%a, %a"),
+              HasSubstr("m.mlir:2: the model gives a result of type " + cache));
   EXPECT_EQ(errorOf("%a: tensor<?xf32>", "tensor<?xf32>", "%a"), "compiled");
 }
 
