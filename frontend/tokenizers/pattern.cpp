@@ -30,31 +30,39 @@ std::string messageOf(int error) {
   return reinterpret_cast<const char *>(text.data());
 }
 
-// The two dialects differ in what `\s` and `\w` are: PCRE2 counts U+180E as a space and no marks as
-// parts of words. Written as the contents of a class.
+// The two dialects differ in what `\s`, `\w` and `\h` are: PCRE2 counts U+180E as a space, no marks
+// as parts of words, and `\h` as spaces. Written as the contents of a class.
 constexpr std::string_view spaces = R"(\x{9}-\x{d}\x{85}\p{Z})";
 constexpr std::string_view wordCharacters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+constexpr std::string_view hexDigits = "0-9A-Fa-f";
 
 /// The expression in the dialect of PCRE2. A name of more than two letters is a script's:
-/// PCRE2 would take it for the characters that the script shares with others too.
-std::string translated(std::string_view expression) {
+/// PCRE2 would take it for the characters that the script shares with others too. Errors (data):
+/// classes joined and intersected, which are Oniguruma's alone: PCRE2 would take the signs as they
+/// are.
+Result<std::string> translated(std::string_view expression) {
   std::string result;
   bool inClass = false;
   for (size_t i = 0; i < expression.size(); ++i) {
     const char c = expression[i];
     const char next = i + 1 < expression.size() ? expression[i + 1] : '\0';
     if (c != '\\') {
-      if (c == '[' && inClass && next != ':')
-        result += '\\'; // nested classes are Oniguruma's alone; PCRE2 takes '[' as it is
+      if (inClass && ((c == '[' && next != ':') || (c == '&' && next == '&')))
+        return dataError(fmt::format("the expression {} is not understood: it has a class inside a "
+                                     "class (at {})",
+                                     inQuotes(expression), i));
       inClass = inClass ? c != ']' : c == '[';
       result += c;
       continue;
     }
     ++i;
-    const bool isSpace = next == 's' || next == 'S', isWord = next == 'w' || next == 'W';
-    if ((isSpace || isWord) && (!inClass || next == 's' || next == 'w')) {
-      const std::string_view set = isSpace ? spaces : wordCharacters;
-      const char *open = inClass ? "" : next == 's' || next == 'w' ? "[" : "[^";
+    const bool isNegated = next == 'S' || next == 'W' || next == 'H';
+    const std::string_view set = next == 's' || next == 'S'   ? spaces
+                                 : next == 'w' || next == 'W' ? wordCharacters
+                                 : next == 'h' || next == 'H' ? hexDigits
+                                                              : "";
+    if (!set.empty() && !(inClass && isNegated)) {
+      const char *open = inClass ? "" : isNegated ? "[^" : "[";
       result += fmt::format("{}{}{}", open, set, inClass ? "" : "]");
       continue;
     }
@@ -76,7 +84,10 @@ std::string translated(std::string_view expression) {
 } // namespace
 
 Result<Pattern> Pattern::compile(std::string_view expression) {
-  const std::string text = translated(expression);
+  const auto translation = translated(expression);
+  if (!translation)
+    return translation.error();
+  const std::string &text = *translation;
   int error = 0;
   size_t offset = 0;
   std::shared_ptr<pcre2_code> code(
@@ -127,9 +138,15 @@ Result<std::vector<TextRange>> Pattern::findByCode(std::string_view text) const 
       return dataError(fmt::format("the expression {} cannot be matched at byte {} of the text: {}",
                                    inQuotes(source), at, messageOf(count)));
     const PCRE2_SIZE *range = pcre2_get_ovector_pointer(data.get());
-    if (range[1] > range[0] && range[0] >= at)
-      found.push_back({range[0], range[1]});
-    at = range[1] > at ? range[1] : at + characterLength(text.substr(at));
+    const size_t begin = range[0], end = range[1];
+    // An expression that looks ahead finds places. The end of a match is not another one.
+    const bool isEmpty = begin >= end;
+    if (begin >= at && !(isEmpty && !found.empty() && begin == found.back().end))
+      found.push_back({begin, std::max(begin, end)});
+    const size_t next = std::max(at, end);
+    at = isEmpty && next < text.size() ? next + characterLength(text.substr(next)) : next;
+    if (isEmpty && next == text.size())
+      break;
   }
   return found;
 }

@@ -26,7 +26,8 @@ public:
   /// An expression that matches `text` alone.
   static Pattern literal(std::string text);
 
-  /// All matches in `text`, valid UTF-8, from left to right; none is empty, none overlaps another.
+  /// All matches in `text`, valid UTF-8, from left to right; none overlaps another. Those
+  /// of an expression that only looks ahead are empty.
   /// Errors (data): the expression takes too many steps or too much memory.
   Result<std::vector<TextRange>> findAll(std::string_view text) const;
 

@@ -81,6 +81,29 @@ TEST(SmallGgufTokenizer, JoinsByScoreOrByTheListOfMerges) {
   test::expectQuickOnLongRuns(*merged);
 }
 
+TEST(SmallGgufTokenizer, DividesAsThePreTokenizerThatTheFileNames) {
+  Parts parts = byteLevel();
+  parts.tokens = {"1", "11", "\u0120", "\u01201", "a", "<|end|>"};
+  parts.merges = {"\u0120 1", "1 1"};
+  const auto idsBy = [&](const char *pre, const char *text) {
+    parts.pre = pre;
+    const auto tokenizer = opened(parts);
+    return tokenizer ? *tokenizer->encode(text, false) : std::vector<int32_t>();
+  };
+  EXPECT_THAT(idsBy("gpt-2", " 11"), ElementsAre(3, 0));
+  EXPECT_THAT(idsBy("deepseek-llm", " 11"), ElementsAre(2, 1));
+  EXPECT_THAT(idsBy("deepseek-coder", " 11"), ElementsAre(2, 0, 0));
+  for (const char *pre :
+       {"default",        "llama3",       "llama-v3",    "llama-bpe", "deepseek-v3",
+        "falcon",         "mpt",          "starcoder",   "gpt-2",     "refact",
+        "command-r",      "qwen2",        "stablelm2",   "olmo",      "dbrx",
+        "smaug-bpe",      "poro-chat",    "chatglm-bpe", "viking",    "jais",
+        "tekken",         "smollm",       "codeshell",   "bloom",     "exaone",
+        "minerva-7b",     "gpt3-finnish", "trillion",    "gpt-4o",    "llama4",
+        "granite-docling"})
+    EXPECT_THAT(idsBy(pre, "a1"), ElementsAre(4, 0)) << pre;
+}
+
 TEST(SmallGgufTokenizer, ListsOfOtherLengthsAreRefused) {
   Parts parts;
   parts.scores.pop_back();

@@ -117,6 +117,18 @@ TEST(HfTokenizer, CutsByByteLevelMerges) {
                      {"\u00e9!", {17, 18, 11}, "\u00e9!"}});
 }
 
+TEST(HfTokenizer, DividesAtPlacesThatAnExpressionLooksAheadFrom) {
+  const size_t begin = byteLevel.find("(?i:'s"), end = byteLevel.find(R"("},"behavior)");
+  std::string json = byteLevel;
+  json.replace(begin, end - begin, R"((?=(\\d{3})+(?!\\d)))");
+  agrees(json, {{"123", {30}, "123"},
+                {"1231", {12, 13, 14, 12}, "1231"},
+                {"a12312", {0, 29, 14, 29}, "a12312"}});
+  // A hexadecimal digit.
+  json = byteLevel;
+  agrees(json.replace(begin, end - begin, R"(\\h)"), {{"hell12", {5, 4, 21, 12, 13}, "hell12"}});
+}
+
 TEST(HfTokenizer, FallsBackToBytesThenToUnknown) {
   agrees(withFallback, {{"hello  hello", {21, 9, 21}, "hello  hello"},
                         {"\u00e9\n\u4f60", {9, 4, 5, 3, 6, 7, 8}, "\u00e9\n\u4f60"},
@@ -199,6 +211,8 @@ TEST(HfTokenizer, RefusesWhatIsWrong) {
   EXPECT_THAT(errorOf(with(wordPiece, R"("unk_token":"[UNK]")", R"("unk_token":"?")")),
               HasSubstr("model.unk_token is '?', expected a token"));
   EXPECT_THAT(errorOf(with(byteLevel, R"(\\p{L})", R"(\\p{Q})")), HasSubstr("is not understood"));
+  for (const char *within : {R"([\\p{L}])", R"(\\p{L}&&\\p{Lu})"})
+    EXPECT_THAT(errorOf(with(byteLevel, R"(\\p{L})", within)), HasSubstr("a class inside a class"));
   EXPECT_THAT(errorOf(unigram, {.tokenizerConfig = R"({"bos_token": "<q>"})",
                                 .generationConfig = "",
                                 .chatTemplate = ""}),
