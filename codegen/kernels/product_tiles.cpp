@@ -40,9 +40,15 @@ static RegisterTile chooseDecodeTile(const Products &products, const Target &tar
 }
 
 static RegisterTile choosePrefillTile(const Products &products, const Target &target) {
-  // Weights in blocks have sums in f32 and, of the block at hand, in integers.
-  if (products.blocks())
-    return target.avx512 ? RegisterTile{quantisedRows, 2 / products.weights} : RegisterTile{2, 1};
+  // Weights in blocks have sums in f32 and, of the block at hand, in integers. int8 adds to the
+  // former so seldom that they may wait in memory.
+  if (ir::BlocksType blocks = products.blocks()) {
+    if (!target.avx512)
+      return {2, 1};
+    return blocks.getKind() == ir::BlockKind::Int8
+               ? RegisterTile{4, 4 / products.weights}
+               : RegisterTile{quantisedRows, 2 / products.weights};
+  }
   // 24 accumulators of 32 registers, or 6 pairs of 16: with more, they spill. Two weights come
   // together in the former, one after the other in the latter.
   return {6, target.avx512 ? 4 / products.weights : 1};
