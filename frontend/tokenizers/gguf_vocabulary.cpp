@@ -63,19 +63,34 @@ struct Lists {
   }
 };
 
-void describeMarks(const PipelineTokenizer &tokenizer, GgufKeys &keys) {
+/// Writes the id of a mark, which `Lists::fit` may have cut off.
+Status describeMark(const PipelineTokenizer &tokenizer, const char *field, int32_t id,
+                    const std::string &path, int64_t words, GgufKeys &keys) {
+  if (id == TextMarks::none)
+    return {};
+  if (id >= words)
+    return dataError(fmt::format("{}: {} would be {}, the id of {}, but the model has {} words",
+                                 path, field, id, inQuotes(tokenizer.spelling(id)), words));
+  keys.u32(field, uint32_t(id));
+  return {};
+}
+
+Status describeMarks(const PipelineTokenizer &tokenizer, const std::string &path, int64_t words,
+                     GgufKeys &keys) {
   const TextMarks &marks = tokenizer.marks();
-  if (marks.bos != TextMarks::none)
-    keys.u32("tokenizer.ggml.bos_token_id", marks.bos);
-  if (marks.eos != TextMarks::none)
-    keys.u32("tokenizer.ggml.eos_token_id", marks.eos);
+  for (const auto &[field, id] : {std::pair("tokenizer.ggml.bos_token_id", marks.bos),
+                                  std::pair("tokenizer.ggml.eos_token_id", marks.eos)})
+    if (Status status = describeMark(tokenizer, field, id, path, words, keys); !status)
+      return status;
   keys.flag("tokenizer.ggml.add_bos_token", marks.addsBos);
   if (!marks.chatTemplate.empty())
     keys.text("tokenizer.chat_template", marks.chatTemplate);
+  return {};
 }
 
 /// SentencePiece's and llama2.c's.
-void describeScores(const PipelineTokenizer &tokenizer, int64_t words, GgufKeys &keys) {
+Status describeScores(const PipelineTokenizer &tokenizer, const std::string &path, int64_t words,
+                      GgufKeys &keys) {
   const Vocabulary &vocabulary = tokenizer.vocabulary();
   Lists lists;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
@@ -91,7 +106,11 @@ void describeScores(const PipelineTokenizer &tokenizer, int64_t words, GgufKeys 
   lists.write(keys, true);
   for (int32_t id = 0; id < vocabulary.size(); ++id)
     if (vocabulary[id].kind == TokenKind::unknown)
-      keys.u32("tokenizer.ggml.unknown_token_id", id);
+      if (Status status =
+              describeMark(tokenizer, "tokenizer.ggml.unknown_token_id", id, path, words, keys);
+          !status)
+        return status;
+  return {};
 }
 
 bool flagOf(const JsonValue &json, const char *key, bool otherwise) {
@@ -208,10 +227,11 @@ Status describeTokenizer(const std::string &path, int64_t words, GgufKeys &keys)
       return json.error();
     if (Status status = describeMerges(tokenizer, *json, *file, words, described); !status)
       return status;
-  } else {
-    describeScores(tokenizer, words, described);
+  } else if (Status status = describeScores(tokenizer, *file, words, described); !status) {
+    return status;
   }
-  describeMarks(tokenizer, described);
+  if (Status status = describeMarks(tokenizer, *file, words, described); !status)
+    return status;
   if (Status status = tryOut(tokenizer, described, *file, words); !status)
     return status;
   keys.append(described);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace heddle {
 
@@ -130,6 +131,7 @@ PipelineTokenizer::partsOf(std::string_view text, const Trie &words, MarkSpellin
 
 Status PipelineTokenizer::cut(std::string_view text, MarkSpelling marks,
                               std::vector<int32_t> &tokens) const {
+  const size_t before = tokens.size(); // a mark that begins it
   std::string valid;
   if (!steps.keepsInvalid) {
     valid = replaceInvalidUtf8(text);
@@ -142,7 +144,7 @@ Status PipelineTokenizer::cut(std::string_view text, MarkSpelling marks,
              !status)
       return status;
   }
-  for (const int32_t token : tokens)
+  for (const int32_t token : std::span(tokens).subspan(before))
     if (steps.modelVocabulary > 0 && token >= steps.modelVocabulary)
       return dataError(fmt::format("the text has {}, whose id {} is outside the model's vocabulary "
                                    "of {} words",

@@ -1,6 +1,7 @@
 #include "frontend/tokenizers/tokenizer.h"
 
 #include "frontend/formats/file_kind.h"
+#include "frontend/formats/quote.h"
 #include "frontend/tokenizers/gguf_tokenizer.h"
 #include "frontend/tokenizers/hf_tokenizer.h"
 #include "frontend/tokenizers/llama2c_tokenizer.h"
@@ -114,11 +115,8 @@ Result<int64_t> countTokens(const std::string &path) {
   return countTokens(recognise(file->bytes()), file->bytes(), path);
 }
 
-Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &place, int64_t vocabularySize) {
-  const auto named = tokenizerFile(place);
-  if (!named)
-    return named.error();
-  const std::string &path = *named;
+static Result<std::unique_ptr<Tokenizer>> readTokenizer(const std::string &path,
+                                                        int64_t vocabularySize) {
   const auto file = runtime::MappedFile::open(path);
   if (!file)
     return file.error();
@@ -149,6 +147,22 @@ Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &place, int64
   }
   return readLlama2cTokenizer(bytes, path,
                               vocabularySize == anyVocabulary ? *count : vocabularySize);
+}
+
+Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path, int64_t vocabularySize) {
+  const auto file = tokenizerFile(path);
+  if (!file)
+    return file.error();
+  auto tokenizer = readTokenizer(*file, vocabularySize);
+  if (!tokenizer || vocabularySize == anyVocabulary)
+    return tokenizer;
+  const TextMarks &marks = (*tokenizer)->marks();
+  if (marks.addsBos && marks.bos >= vocabularySize)
+    return dataError(fmt::format("{}: begins texts with {}, whose id {} is outside the model's "
+                                 "vocabulary of {} words",
+                                 *file, inQuotes((*tokenizer)->spelling(marks.bos)), marks.bos,
+                                 vocabularySize));
+  return tokenizer;
 }
 
 } // namespace heddle

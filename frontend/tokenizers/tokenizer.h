@@ -82,7 +82,7 @@ Result<std::string> tokenizerFile(const std::string &path);
 
 /// Opens the tokenizer at `path`, telling its format by content, for a model of `vocabularySize`
 /// words. Errors (data): missing, of another kind, damaged, of more words than the model (llama2.c:
-/// of another number of words).
+/// of another number of words), beginning texts with a mark that the model has no word for.
 Result<std::unique_ptr<Tokenizer>> openTokenizer(const std::string &path,
                                                  int64_t vocabularySize = anyVocabulary);
 

@@ -98,6 +98,20 @@ TEST(GgufVocabulary, Llama2cIsOfKindLlama) {
     EXPECT_EQ(*(*first)->encode(text, false), *(*second)->encode(text, false)) << text;
 }
 
+TEST(GgufVocabulary, AMarkBeyondTheModelsWordsIsRefusedByTheKeyItWouldHave) {
+  const test::TemporaryFolder folder;
+  std::string json = byteLevel(llama3 + bytesAlone, R"("ignore_merges":true,)");
+  json.replace(json.find(R"("id":11)"), 7, R"("id":40)");
+  folder.write("tokenizer.json", json);
+  ASSERT_TRUE(written(folder.path(""), 16));
+  folder.write("tokenizer_config.json", R"({"eos_token":"<|end|>"})");
+  const auto file = written(folder.path(""), 16);
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message,
+              HasSubstr("tokenizer.json: tokenizer.ggml.eos_token_id would be 40, the id of "
+                        "'<|end|>', but the model has 16 words"));
+}
+
 TEST(GgufVocabulary, WhatGgufCannotSayIsRefused) {
   auto errorOf = [](const std::string &json) {
     const test::TemporaryFolder folder;

@@ -258,5 +258,30 @@ TEST(HfTokenizer, WhatWasAddedMayLieBeyondTheModelsWords) {
   EXPECT_FALSE(openTokenizer(path, 32));
 }
 
+TEST(HfTokenizer, AMarkThatBeginsEveryTextIsAWordOfTheModel) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("tokenizer.json", byteLevel);
+  folder.write("tokenizer_config.json", R"({"add_bos_token":true,"bos_token":"<|end|>"})");
+  const auto refused = openTokenizer(path, 33);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr("begins texts with '<|end|>', whose id 33 is outside the model's vocabulary "
+                "of 33 words"));
+  const auto tokenizer = openTokenizer(path, 34);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_THAT(*(*tokenizer)->encode("hello", true), ElementsAre(33, 23));
+}
+
+// Only an empty text begins with such a mark, whose spelling is not in it.
+TEST(HfTokenizer, AMarkThatNoTextHasIsNotSaidToBeInIt) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("tokenizer.json", byteLevel);
+  folder.write("tokenizer_config.json", R"({"add_bos_token":false,"bos_token":"<|end|>"})");
+  const auto tokenizer = openTokenizer(path, 33);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_THAT(*(*tokenizer)->encode("hello", true), ElementsAre(33, 23));
+}
+
 } // namespace
 } // namespace heddle
