@@ -438,12 +438,18 @@ Result<std::string> readText(const std::string &path) {
     return dataError(path + ": cannot be read: " + std::strerror(errno));
   std::string text;
   char buffer[1 << 16];
-  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
+  constexpr size_t most = size_t(1) << 30;
+  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file)) {
     text.append(buffer, count);
+    if (text.size() > most)
+      break;
+  }
   bool failed = std::ferror(file) != 0;
   int why = errno;
   if (file != stdin)
     std::fclose(file);
+  if (text.size() > most)
+    return dataError(path + ": has more than a gigabyte, which is no text for a model");
   if (failed)
     return dataError(path + ": cannot be read: " + std::strerror(why));
   return text;

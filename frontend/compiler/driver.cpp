@@ -173,6 +173,29 @@ static Status checkInterface(func::FuncOp forward) {
   return {};
 }
 
+/// Whether a cache that the model gives has all that it appends: programs append in place, so that
+/// it will.
+static Status checkCacheOf(func::FuncOp forward) {
+  int64_t appends = 0, given = 0;
+  forward.walk([&](ir::CacheAppendInterface) { ++appends; });
+  auto result = forward.isExternal() ? func::ReturnOp()
+                                     : dyn_cast<func::ReturnOp>(forward.front().getTerminator());
+  for (mlir::Value value : result ? ValueRange(result.getOperands()) : ValueRange()) {
+    if (!isa<ir::CacheType>(value.getType()))
+      continue;
+    while (auto append = value.getDefiningOp<ir::CacheAppendInterface>()) {
+      value = append.getCache();
+      ++given;
+    }
+    if (given != appends)
+      return dataError(placeOf(result.getLoc()) + "the cache that the model gives has " +
+                       std::to_string(given) + " of its " + std::to_string(appends) +
+                       " appends; needs the result of the last one, each of which takes that of "
+                       "the one before");
+  }
+  return {};
+}
+
 /// Whether the programs of level loops are for the phase that the module says.
 static Status checkPhase(ModuleOp module, codegen::Phase said) {
   for (auto program : module.getOps<ir::ProgramOp>()) {
@@ -229,10 +252,12 @@ Result<std::unique_ptr<Driver>> Driver::create(const ModelSource &source,
                        "' stands beside the model, @forward, which calls nothing");
   if (driver->current < Level::loops && failed(ir::checkLoad(*driver->main)))
     return dataError(errors.text());
-  if (driver->current < Level::loops)
-    if (Status takes = checkInterface(driver->main->lookupSymbol<func::FuncOp>(ir::forwardName));
-        !takes)
-      return takes.error();
+  if (driver->current < Level::loops) {
+    auto forward = driver->main->lookupSymbol<func::FuncOp>(ir::forwardName);
+    for (auto *check : {checkInterface, checkCacheOf})
+      if (Status takes = check(forward); !takes)
+        return takes.error();
+  }
   if (Status known = checkAttributes(*driver->main); !known)
     return known.error();
   for (auto param : driver->main->getOps<ir::ParamOp>())

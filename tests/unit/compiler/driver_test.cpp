@@ -214,6 +214,28 @@ TEST(Driver, whatNoProgramTakesOrGivesIsTheUsersErrorAtItsLine) {
   EXPECT_EQ(errorOf("%a: tensor<?xf32>", "tensor<?xf32>", "%a"), "compiled");
 }
 
+TEST(Driver, aCacheThatLacksWhatIsAppendedIsTheUsersErrorAtItsLine) {
+  const std::string text = R"(
+    !heads = tensor<1x?x8xf32>
+    !cache = !heddle.cache<2 x 1, 8, 8, f32>
+    func.func @forward(%x: !heads, %at: !heddle.sequences, %c: !cache) -> (!heads, !cache) {
+      %a, %ak, %av, %ar = heddle.cache_append %c, %x, %x, %at {layer = 0 : i64}
+          : (!cache, !heads, !heads, !heddle.sequences) -> (!cache, !heads, !heads, !heddle.sequences)
+      %b, %bk, %bv, %br = heddle.cache_append %a, %x, %x, %at {layer = 1 : i64}
+          : (!cache, !heads, !heads, !heddle.sequences) -> (!cache, !heads, !heads, !heddle.sequences)
+      return %bk, %GIVEN : !heads, !cache
+    })";
+  auto shown = [&](const std::string &given) {
+    std::string changed = text;
+    changed.replace(changed.find("GIVEN"), 5, given);
+    auto result = show(ModelSource::fromText(changed, "m.mlir"), Level::graph);
+    return result ? std::string() : result.error().message;
+  };
+  EXPECT_EQ(shown("b"), "");
+  EXPECT_THAT(shown("a"), HasSubstr("m.mlir:9: the cache that the model gives has 1 of its 2"));
+  EXPECT_THAT(shown("c"), HasSubstr("has 0 of its 2 appends"));
+}
+
 TEST(Driver, errorsOfAGraphComeOutTogether) {
   Graph g;
   Value x = g.input({anySize, 4});
