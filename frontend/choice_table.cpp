@@ -112,6 +112,8 @@ public:
     }
     if (choice.isa.empty() || choice.fusion.empty() || choice.shape.empty())
       note("", "needs isa, fusion and shape");
+    else if (!bound.is_null() && !bound.is_number_integer())
+      note("bound", "needs a whole number");
     else
       compare(choice, bound);
     return choice;
@@ -217,9 +219,11 @@ Result<ChoiceTable> ChoiceTable::read(std::string_view text, const std::string &
   if (!reader.wrong.empty())
     return refuse(reader.wrong);
   if (count > 0)
-    table.outdated =
-        fmt::format("{}: {}; {} not used, `heddle machine --tune` measures anew", name, first,
-                    count == 1 ? "this entry is" : fmt::format("{} entries are", count));
+    table.outdated = fmt::format(
+        "{}: {}; {} not used, `heddle machine --tune` measures anew and writes the "
+        "table without {}",
+        name, first, count == 1 ? "this entry is" : fmt::format("{} entries are", count),
+        count == 1 ? "it" : "them");
   return table;
 }
 

@@ -70,6 +70,11 @@ TEST(Choices, aDamagedTableIsRefusedWithItsPlace) {
   EXPECT_THAT(refusal(R"({"choices": [{"isa": "avx2", "bound": 8, "fusion": "f", "shape": "s",
                           "threads": 2}]})"),
               HasSubstr("choices[0].threads: is unknown"));
+  for (const char *bound : {R"("x")", "8.5", "[8]", "true"})
+    EXPECT_THAT(refusal(fmt::format(R"({{"choices": [{{"isa": "avx2", "bound": {},
+                                    "fusion": "f", "shape": "s"}}]}})",
+                                    bound)),
+                HasSubstr("choices[0].bound: needs a whole number"));
 }
 
 TEST(Choices, ofAnotherHeddleAreLeftOut) {
@@ -84,7 +89,8 @@ TEST(Choices, ofAnotherHeddleAreLeftOut) {
   EXPECT_THAT(
       leftOut(R"("isa": "avx512", "fusion": "fuse-attention", "bound": 8)"),
       HasSubstr("t.json: choices[0].bound: is 8, where this heddle's for avx512 is 32; this "
-                "entry is not used"));
+                "entry is not used, `heddle machine --tune` measures anew and writes the table "
+                "without it"));
   EXPECT_THAT(leftOut(R"("isa": "avx2", "fusion": "fuse-attention")"),
               HasSubstr("choices[0].bound: is missing: it is 8 for avx2"));
   EXPECT_THAT(leftOut(R"("isa": "avx3", "fusion": "fuse-attention", "bound": 8)"),
