@@ -378,6 +378,9 @@ static Result<Prepared> prepare(const RunOptions &options, const LoadedModel &mo
                                  tokenizer->whyNone));
   if (model.checkpoint && !tokenizer->tokenizer && !options.print && !quiet)
     note("prints ids: " + tokenizer->whyNone);
+  const bool isText = tokenizer->tokenizer && !options.promptIds && !options.chat;
+  if (isText && tokenizer->tokenizer->marks().addsEos && !quiet)
+    note("the tokenizer ends texts with a mark; a prompt goes on, and gets none");
   auto prompt = promptIds(options, info.vocabulary, tokenizer->tokenizer.get(), tokenizer->whyNone,
                           model.checkpoint);
   if (!prompt)

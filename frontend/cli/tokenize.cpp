@@ -28,7 +28,8 @@ std::string listed(const std::vector<int32_t> &ids) {
 } // namespace
 
 int tokenize(const Invocation &invocation) {
-  Parser parser(invocation, "Prints the token ids of a text, without the mark that begins texts.");
+  Parser parser(invocation,
+                "Prints the token ids of a text, without the marks that begin and end texts.");
   std::string model, text, tokenizerPath, json;
   bool withBos = false, plain = false;
   CLI::App &app = parser.app();

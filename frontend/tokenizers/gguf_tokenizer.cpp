@@ -74,7 +74,7 @@ struct Description {
   std::string_view model, pre;
   std::vector<Token> tokens;
   std::optional<int64_t> bos, eos, unknown;
-  std::optional<bool> addsBos, addsSpace;
+  std::optional<bool> addsBos, addsEos, addsSpace;
 };
 
 std::string keyOf(std::string_view name) { return std::string(prefix) + std::string(name); }
@@ -137,12 +137,13 @@ Result<Description> describeTokenizer(const Gguf &file) {
   const auto bos = file.integer(keyOf("bos_token_id")), eos = file.integer(keyOf("eos_token_id")),
              unknown = file.integer(keyOf("unknown_token_id"));
   const auto addsBos = file.boolean(keyOf("add_bos_token")),
+             addsEos = file.boolean(keyOf("add_eos_token")),
              addsSpace = file.boolean(keyOf("add_space_prefix"));
   for (const Error *error :
        {model ? nullptr : &model.error(), pre ? nullptr : &pre.error(),
         bos ? nullptr : &bos.error(), eos ? nullptr : &eos.error(),
         unknown ? nullptr : &unknown.error(), addsBos ? nullptr : &addsBos.error(),
-        addsSpace ? nullptr : &addsSpace.error()})
+        addsEos ? nullptr : &addsEos.error(), addsSpace ? nullptr : &addsSpace.error()})
     if (error)
       return *error;
   if (!*model)
@@ -153,6 +154,7 @@ Result<Description> describeTokenizer(const Gguf &file) {
   all.eos = *eos;
   all.unknown = *unknown;
   all.addsBos = *addsBos;
+  all.addsEos = *addsEos;
   all.addsSpace = *addsSpace;
   if (all.model != "llama" && all.model != "gpt2")
     return dataError(fmt::format("{}: key 'tokenizer.ggml.model' is {}, expected 'llama' "
@@ -175,6 +177,7 @@ Result<TextMarks> marksOf(const Gguf &file, const Description &all, const TextMa
   marks.bos = inside(all.bos, usual.bos);
   marks.eos = inside(all.eos, usual.eos);
   marks.addsBos = all.addsBos.value_or(usual.addsBos && marks.bos != TextMarks::none);
+  marks.addsEos = all.addsEos.value_or(false);
   if (marks.addsBos && marks.bos == TextMarks::none)
     return dataError(
         fmt::format("{}: texts begin with a mark (key 'tokenizer.ggml.add_bos_token'), "

@@ -83,6 +83,8 @@ Status describeMarks(const PipelineTokenizer &tokenizer, const std::string &path
     if (Status status = describeMark(tokenizer, field, id, path, words, keys); !status)
       return status;
   keys.flag("tokenizer.ggml.add_bos_token", marks.addsBos);
+  if (marks.addsEos)
+    keys.flag("tokenizer.ggml.add_eos_token", true);
   if (!marks.chatTemplate.empty())
     keys.text("tokenizer.chat_template", marks.chatTemplate);
   return {};

@@ -62,6 +62,8 @@ static void readTokenizerConfig(JsonErrors &errors, const JsonValue &config,
     }
   if (fields.find("add_bos_token"))
     marks.addsBos = fields.flag("add_bos_token", false);
+  if (fields.find("add_eos_token"))
+    marks.addsEos = fields.flag("add_eos_token", false);
   if (marks.addsBos && marks.bos == TextMarks::none)
     fields.wrong("bos_token", "is missing, but texts begin with it");
   if (marks.chatTemplate.empty())

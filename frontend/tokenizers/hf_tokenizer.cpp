@@ -191,7 +191,7 @@ void Reader::addPrefix(JsonFields &fields, const std::string &token) {
     fields.wrong("type", "puts more than one mark before a text, which is not known here");
 }
 
-/// Which marks stand before a text. Those after it are left to whoever ends the text.
+/// Which marks stand before a text, and whether one stands after it.
 void Reader::readPostProcessor(const JsonValue *value, const std::string &path) {
   if (!value || value->is_null())
     return;
@@ -202,14 +202,19 @@ void Reader::readPostProcessor(const JsonValue *value, const std::string &path) 
     for (const JsonValue &member : fields.array("processors"))
       readPostProcessor(&member, fmt::format("{}.processors[{}]", path, index++));
   } else if (type == "TemplateProcessing") {
+    bool isAfterText = false;
     for (const JsonValue &part : fields.array("single")) {
-      if (!part.is_object() || !part.contains("SpecialToken"))
-        break;
+      const bool isMark = part.is_object() && part.contains("SpecialToken");
+      pipeline.marks.addsEos |= isMark && isAfterText;
+      isAfterText |= !isMark;
+      if (isAfterText)
+        continue;
       JsonFields mark(errors, part["SpecialToken"], fields.pathOf("single"));
       addPrefix(fields, mark.text("id"));
     }
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
     const JsonValue &mark = fields.array("cls");
+    pipeline.marks.addsEos = true;
     if (mark.size() == 2 && mark[0].is_string())
       addPrefix(fields, mark[0].get<std::string>());
     else

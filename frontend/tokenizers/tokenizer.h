@@ -19,6 +19,7 @@ struct TextMarks {
   int32_t bos = none;             ///< the id that begins a text
   int32_t eos = none;             ///< the id that ends a text
   bool addsBos = false;           ///< whether the model was trained on texts that begin with `bos`
+  bool addsEos = false;           ///< whether those texts end with a mark, which no prompt does
   std::vector<int32_t> ends = {}; ///< all ids after which a text is finished
   std::string chatTemplate = {};  ///< how a conversation is written, in Jinja; may be empty
 };

@@ -104,6 +104,20 @@ TEST(SmallGgufTokenizer, DividesAsThePreTokenizerThatTheFileNames) {
     EXPECT_THAT(idsBy(pre, "a1"), ElementsAre(4, 0)) << pre;
 }
 
+TEST(SmallGgufTokenizer, KnowsOfTheMarkThatEndsTextsAndGivesNoPromptOne) {
+  GgufFile file = Parts().file();
+  for (const bool adds : {false, true}) {
+    if (adds)
+      file.key<uint8_t>("tokenizer.ggml.add_eos_token", GgufType::boolean, 1);
+    const std::string bytes = file.bytes();
+    const auto tokenizer =
+        readGgufTokenizer(*parseGguf(std::as_bytes(std::span(bytes)), "model.gguf"), anyVocabulary);
+    ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+    EXPECT_EQ((*tokenizer)->marks().addsEos, adds);
+    EXPECT_THAT(*(*tokenizer)->encode("a", true), ElementsAre(1, 6));
+  }
+}
+
 TEST(SmallGgufTokenizer, ListsOfOtherLengthsAreRefused) {
   Parts parts;
   parts.scores.pop_back();
@@ -122,7 +136,7 @@ TEST(SmallGgufTokenizer, ListsOfOtherLengthsAreRefused) {
 
 TEST(SmallGgufTokenizer, EveryKnownKeyHasItsType) {
   for (const char *key : {"bos_token_id", "eos_token_id", "unknown_token_id", "add_bos_token",
-                          "add_space_prefix", "eot_token_id"}) {
+                          "add_eos_token", "add_space_prefix", "eot_token_id"}) {
     Parts parts;
     GgufFile file;
     file.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", parts.tokens);

@@ -59,13 +59,15 @@ TEST(GgufVocabulary, ByteLevelMergesAreOfKindGpt2) {
   for (const auto &[pre, steps, more] : kinds) {
     const test::TemporaryFolder folder;
     const std::string path = folder.write("tokenizer.json", byteLevel(steps, more));
-    folder.write("tokenizer_config.json", R"({"eos_token":"<|end|>","chat_template":"{{ 1 }}"})");
+    folder.write("tokenizer_config.json",
+                 R"({"eos_token":"<|end|>","add_eos_token":true,"chat_template":"{{ 1 }}"})");
     const auto file = written(folder.path(""), 16);
     ASSERT_TRUE(file) << file.error().message;
     EXPECT_EQ(**file->gguf.text("tokenizer.ggml.model"), "gpt2");
     EXPECT_EQ(**file->gguf.text("tokenizer.ggml.pre"), pre);
     EXPECT_EQ(**file->gguf.text("tokenizer.chat_template"), "{{ 1 }}");
     EXPECT_EQ(**file->gguf.integer("tokenizer.ggml.eos_token_id"), 11);
+    EXPECT_EQ(**file->gguf.boolean("tokenizer.ggml.add_eos_token"), true);
     const auto tokens = **file->gguf.texts("tokenizer.ggml.tokens");
     EXPECT_EQ(tokens.size(), 16u);
     EXPECT_EQ(tokens[12], "[PAD12]");

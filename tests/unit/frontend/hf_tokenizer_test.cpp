@@ -165,7 +165,19 @@ TEST(HfTokenizer, TakesMarksFromThePostProcessorAndTheFilesBeside) {
   EXPECT_EQ(told->eos(), 2);
   EXPECT_TRUE(told->endsText(9));
   EXPECT_EQ(told->marks().chatTemplate, "{{ messages }}");
+  EXPECT_FALSE(told->marks().addsEos);
   EXPECT_EQ(read(wordPiece)->bos(), 1);
+  EXPECT_TRUE(read(wordPiece)->marks().addsEos); // [SEP]
+  const auto ended = read(unigram, {.tokenizerConfig = R"({"add_eos_token": true})",
+                                    .generationConfig = "",
+                                    .chatTemplate = ""});
+  ASSERT_NE(ended, nullptr);
+  EXPECT_TRUE(ended->marks().addsEos);
+  const auto bare = read(wordPiece, {.tokenizerConfig = R"({"add_eos_token": false})",
+                                     .generationConfig = "",
+                                     .chatTemplate = ""});
+  ASSERT_NE(bare, nullptr);
+  EXPECT_FALSE(bare->marks().addsEos);
   EXPECT_EQ(read(unigram)->bos(), TextMarks::none);
 }
 
