@@ -260,9 +260,13 @@ private:
       const size_t before = at;
       const std::string key = name();
       if (!key.empty() && !peek("==") && take("=")) {
+        if (std::ranges::any_of(call.named, [&](const auto &one) { return one.first == key; }))
+          fail(fmt::format("the argument {} is given twice", inQuotes(key)));
         call.named.emplace_back(key, expression());
       } else {
         at = before;
+        if (!call.named.empty())
+          fail("an argument without a name follows one with a name");
         call.parts.push_back(expression());
       }
       if (!take(",") && !peek(")"))

@@ -183,8 +183,17 @@ private:
     made.text = parser.name();
     parser.expect("(");
     while (!parser.failure && !parser.take(")")) {
-      made.targets.push_back(parser.name());
+      const std::string name = parser.name();
+      if (name.empty())
+        parser.fail("expected a parameter, found " + parser.rest());
+      else if (std::ranges::find(made.targets, name) != made.targets.end())
+        parser.fail(fmt::format("the parameter {} is named twice", inQuotes(name)));
+      const bool follows = !made.defaults.empty() && made.defaults.back();
+      made.targets.push_back(name);
       made.defaults.push_back(parser.take("=") ? parser.expression() : nullptr);
+      if (follows && !made.defaults.back())
+        parser.fail(fmt::format("the parameter {} has no default, but follows one that has",
+                                inQuotes(name)));
       if (!parser.take(",")) {
         parser.expect(")");
         break;

@@ -376,33 +376,55 @@ private:
 
   /// The text that a macro makes. It sees its arguments and what is set at the top.
   Value expand(const Expression &expression, const Statement &macro, const Arguments &given) {
-    if (calls >= deepestCall || given.values.size() > macro.targets.size()) {
+    checkArguments(expression, macro, given);
+    if (calls >= deepestCall)
       fail(expression.offset,
-           fmt::format("the macro {} {}", inQuotes(macro.text),
-                       calls >= deepestCall ? "calls itself too often" : "takes fewer arguments"));
+           fmt::format("the macro {} calls itself too often", inQuotes(macro.text)));
+    if (failure)
       return undefined();
-    }
-    std::map<std::string, Value> arguments;
-    for (size_t i = 0; i < macro.targets.size(); ++i) {
-      Value value = given.get(i, macro.targets[i].c_str());
-      if (value.is_discarded() && macro.defaults[i])
-        value = evaluate(*macro.defaults[i]);
-      arguments[macro.targets[i]] = std::move(value);
-    }
     std::vector<std::map<std::string, Value>> hidden;
     while (scopes.size() > 1) {
       hidden.push_back(std::move(scopes.back()));
       scopes.pop_back();
     }
-    scopes.push_back(std::move(arguments));
+    scopes.emplace_back();
     std::string before = std::exchange(output, {});
     ++calls;
+    bindParameters(macro, given);
     execute(macro.body);
     --calls;
     scopes.resize(1);
     for (; !hidden.empty(); hidden.pop_back())
       scopes.push_back(std::move(hidden.back()));
     return std::exchange(output, std::move(before));
+  }
+
+  void checkArguments(const Expression &expression, const Statement &macro,
+                      const Arguments &given) {
+    const auto refuse = [&](std::string_view what) {
+      fail(expression.offset, fmt::format("the macro {} {}", inQuotes(macro.text), what));
+    };
+    if (given.values.size() > macro.targets.size())
+      refuse("takes fewer arguments");
+    for (const auto &[name, value] : given.named) {
+      const auto index = std::ranges::find(macro.targets, name) - macro.targets.begin();
+      if (index == std::ssize(macro.targets))
+        refuse(fmt::format("has no parameter {}", inQuotes(name)));
+      else if (index < std::ssize(given.values))
+        refuse(fmt::format("is given {} twice", inQuotes(name)));
+    }
+  }
+
+  /// What is given first, so that a default sees the parameters but nothing of the same name that
+  /// is set at the top. What is given stays, even if it is undefined.
+  void bindParameters(const Statement &macro, const Arguments &given) {
+    for (size_t i = 0; i < macro.targets.size(); ++i)
+      scopes.back()[macro.targets[i]] = given.get(i, macro.targets[i].c_str());
+    for (size_t i = given.values.size(); i < macro.targets.size(); ++i)
+      if (macro.defaults[i] && !given.named.contains(macro.targets[i])) {
+        Value value = evaluate(*macro.defaults[i]);
+        scopes.back()[macro.targets[i]] = std::move(value);
+      }
   }
 
   static Value now(const std::string &format) {

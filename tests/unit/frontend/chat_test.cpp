@@ -2,6 +2,7 @@
 #include "frontend/generate.h"
 #include "frontend/tokenizers/chat.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace heddle {
@@ -57,6 +58,37 @@ TEST(Chat, MacrosMakeTextOfTheirArgumentsAndOfWhatIsSetAtTheTop) {
               HasSubstr("the macro 'm' takes fewer arguments"));
   EXPECT_THAT(write("{% macro m(a %}{% endmacro %}", one), HasSubstr("error: the chat template"));
   EXPECT_THAT(write("{% macro m(a) %}", one), HasSubstr("expected 'endmacro'"));
+}
+
+TEST(Chat, DefaultsAreThoseOfParametersNotGiven) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{% macro m(a='d', b=a) %}[{{ a }}{{ b }}]{% endmacro %}"
+                  "{{ m(nothing) }}{{ m('x') }}{{ m() }}{{ m(b='y') }}{{ m('x', b='y') }}"),
+            "[][xx][dd][dy][xy]");
+  EXPECT_EQ(shows("{% set b = 'top' %}{% macro m(a=b, b=1) %}[{{ a }}{{ b }}]{% endmacro %}"
+                  "{{ m() }}{{ m(b=2) }}"),
+            "[1][22]");
+  EXPECT_THAT(shows("{% macro m(a=m()) %}{% endmacro %}{{ m() }}"),
+              HasSubstr("the macro 'm' calls itself too often"));
+  EXPECT_THAT(
+      shows("{% macro m(a=n()) %}{% endmacro %}{% macro n(a=m()) %}{% endmacro %}{{ m() }}"),
+      HasSubstr("calls itself too often"));
+}
+
+TEST(Chat, MacrosRefuseArgumentsThatAreNoParameters) {
+  const auto wrong = [](std::string_view signature, std::string_view call) {
+    return write(fmt::format("{{% macro m({}) %}}{{% endmacro %}}{{{{ m({}) }}}}", signature, call),
+                 {});
+  };
+  EXPECT_EQ(wrong("a, b=1", "1, b=2"), "");
+  EXPECT_THAT(wrong("a", "'x', zzz=3"), HasSubstr("the macro 'm' has no parameter 'zzz'"));
+  EXPECT_THAT(wrong("a", "1, a=2"), HasSubstr("the macro 'm' is given 'a' twice"));
+  EXPECT_THAT(wrong("a", "a=1, a=2"), HasSubstr("the argument 'a' is given twice"));
+  EXPECT_THAT(wrong("a, b", "a=1, 2"), HasSubstr("follows one with a name"));
+  EXPECT_THAT(wrong(",", ""), HasSubstr("expected a parameter, found ',"));
+  EXPECT_THAT(wrong("a, 1", ""), HasSubstr("expected a parameter, found '1"));
+  EXPECT_THAT(wrong("a, a", ""), HasSubstr("the parameter 'a' is named twice"));
+  EXPECT_THAT(wrong("a=1, b", ""), HasSubstr("the parameter 'b' has no default"));
 }
 
 TEST(Chat, WhatIsUndefinedIsEmpty) {
