@@ -38,6 +38,7 @@ struct Expression {
   };
 
   Kind kind = Kind::literal;
+  int height = 1;    ///< of the tree below, itself included
   size_t offset = 0; ///< in the template
   std::string text = {};
   Value value = {};

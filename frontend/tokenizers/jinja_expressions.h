@@ -15,6 +15,8 @@ namespace heddle::jinja {
 
 /// Expressions and blocks may be nested so deep.
 inline constexpr int deepest = 100;
+/// So many operators, filters and parts may follow each other: each stands above those before it.
+inline constexpr int highest = 500;
 
 inline bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 inline bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -97,7 +99,7 @@ public:
       return first;
     ExpressionPtr list = make(Kind::list, "", std::move(first));
     while (!atEnd() && !peek(")") && !peek("=")) {
-      list->parts.push_back(expression());
+      adopt(*list, expression());
       if (!take(","))
         break;
     }
@@ -136,8 +138,19 @@ private:
     made->kind = kind;
     made->offset = at;
     made->text = std::move(text);
-    (made->parts.push_back(std::move(parts)), ...);
+    (adopt(*made, std::move(parts)), ...);
     return made;
+  }
+
+  void adopt(Expression &parent, ExpressionPtr part) {
+    grow(parent, part);
+    parent.parts.push_back(std::move(part));
+  }
+
+  void grow(Expression &parent, const ExpressionPtr &part) {
+    parent.height = std::max(parent.height, part ? part->height + 1 : 1);
+    if (parent.height > highest)
+      fail("an expression is too long");
   }
 
   ExpressionPtr conjunction() {
@@ -231,7 +244,7 @@ private:
     if (take("("))
       arguments(*made);
     else if (!atEnd() && (peek("'") || peek("\"") || isDigit(source[at])))
-      made->parts.push_back(primary());
+      adopt(*made, primary());
     return negated ? make(Kind::unary, "not", std::move(made)) : std::move(made);
   }
 
@@ -263,11 +276,12 @@ private:
         if (std::ranges::any_of(call.named, [&](const auto &one) { return one.first == key; }))
           fail(fmt::format("the argument {} is given twice", inQuotes(key)));
         call.named.emplace_back(key, expression());
+        grow(call, call.named.back().second);
       } else {
         at = before;
         if (!call.named.empty())
           fail("an argument without a name follows one with a name");
-        call.parts.push_back(expression());
+        adopt(call, expression());
       }
       if (!take(",") && !peek(")"))
         fail("expected ',' or ')', found " + rest());
@@ -309,7 +323,7 @@ private:
   ExpressionPtr list() {
     ExpressionPtr made = make(Kind::list, "");
     while (!failure && !take("]")) {
-      made->parts.push_back(expression());
+      adopt(*made, expression());
       if (!take(",") && !peek("]"))
         fail("expected ',' or ']', found " + rest());
     }
@@ -319,9 +333,9 @@ private:
   ExpressionPtr dict() {
     ExpressionPtr made = make(Kind::dict, "");
     while (!failure && !take("}")) {
-      made->parts.push_back(expression());
+      adopt(*made, expression());
       expect(":");
-      made->parts.push_back(expression());
+      adopt(*made, expression());
       if (!take(",") && !peek("}"))
         fail("expected ',' or '}', found " + rest());
     }

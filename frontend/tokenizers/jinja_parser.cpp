@@ -233,7 +233,9 @@ private:
     if (end == "elif" && !failure) {
       Statement next{.offset = tagBegin};
       ExpressionParser rest = *ending;
+      ++depth;            // which the body of the next is refused by
       branch(rest, next); // which reads the common end
+      --depth;
       made.otherwise.push_back(std::move(next));
       return;
     }

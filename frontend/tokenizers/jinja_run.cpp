@@ -16,6 +16,7 @@ using Kind = Expression::Kind;
 constexpr int64_t mostSteps = 1'000'000;
 constexpr size_t mostText = size_t{1} << 26;
 constexpr size_t deepestCall = 16; ///< of macros within macros
+constexpr int deepestRun = 1000;   ///< of statements and expressions within each other
 constexpr std::string_view functions[] = {"raise_exception", "strftime_now", "range", "namespace",
                                           "dict"};
 
@@ -43,11 +44,16 @@ private:
 
   Flow execute(const Body &body) {
     for (const Statement &statement : body) {
+      if (depth >= deepestRun)
+        fail(statement.offset, "statements and expressions are nested too deep");
       if (++steps > mostSteps || output.size() > mostText)
         fail(statement.offset, "takes more than a million steps or makes more than 64 MB of text");
       if (failure)
         return Flow::leave;
-      if (const Flow flow = execute(statement); flow != Flow::on)
+      ++depth;
+      const Flow flow = execute(statement);
+      --depth;
+      if (flow != Flow::on)
         return flow;
     }
     return Flow::on;
@@ -162,10 +168,19 @@ private:
   }
 
   Value evaluate(const Expression &expression) {
+    if (depth >= deepestRun)
+      fail(expression.offset, "statements and expressions are nested too deep");
     if (++steps > mostSteps)
       fail(expression.offset, "takes more than a million steps");
     if (failure)
       return undefined();
+    ++depth;
+    Value value = compute(expression);
+    --depth;
+    return value;
+  }
+
+  Value compute(const Expression &expression) {
     switch (expression.kind) {
     case Kind::literal:
       return expression.value;
@@ -452,6 +467,7 @@ private:
   std::vector<std::map<std::string, Value>> scopes;
   std::map<std::string, const Statement *> macros;
   size_t calls = 0; ///< of macros, that are under way
+  int depth = 0;    ///< of statements and expressions, that are under way
   std::string output;
   int64_t steps = 0;
   std::optional<Error> failure;

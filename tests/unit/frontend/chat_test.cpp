@@ -206,6 +206,35 @@ TEST(Chat, EndsWhateverTheTemplateIs) {
               HasSubstr("a million steps"));
 }
 
+TEST(Chat, RefusesChainsThatAreTooLong) {
+  const auto chain = [](std::string_view first, std::string_view more, int count,
+                        std::string_view last) {
+    std::string text(first);
+    for (int i = 0; i < count; ++i)
+      text += more;
+    return write(text + std::string(last), {});
+  };
+  EXPECT_THAT(chain("{% if a %}", "{% elif a %}", 20000, "{% endif %}"),
+              HasSubstr("blocks are nested too deep"));
+  EXPECT_EQ(chain("{% if a %}", "{% elif a %}", 60, "{% else %}x{% endif %}"), "x");
+  EXPECT_EQ(chain("{{ 'a'", " ~ 'b'", 3, " }}"), "abbb");
+  EXPECT_EQ(chain("{{ 'a'", "|trim", 400, " }}"), "a");
+  for (const char *more : {"|trim", " ~ 'a'", " * 1", " or a", " and a", " == a", " not in a", ".b",
+                           "[0]", "()", " is defined", "[:1]", "(b=a)"})
+    EXPECT_THAT(chain("{{ a", more, 200000, " }}"), HasSubstr("an expression is too long")) << more;
+  // Long chains within each other, and macros that call each other from long chains.
+  std::string nested = "a", chained;
+  for (int i = 0; i < 300; ++i)
+    chained += "|trim";
+  for (int i = 0; i < 20; ++i)
+    nested = "(" + nested + ")" + chained;
+  EXPECT_THAT(write("{{ " + nested + " }}", {}), HasSubstr("an expression is too long"));
+  EXPECT_THAT(write("{% macro m(n) %}{{ (m(n - 1) if n else '') " + chained +
+                        " }}{% endmacro %}{{ m(10) }}",
+                    {}),
+              HasSubstr("nested too deep"));
+}
+
 TEST(StopTexts, EndATextAlsoAcrossPieces) {
   StopTexts stops({"END", "###"});
   EXPECT_EQ(stops.push("abE"), "ab");
