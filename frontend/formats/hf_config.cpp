@@ -65,8 +65,10 @@ private:
     return config.number(key, config.mentions(key) ? 0 : usual, 0);
   }
   /// The layers with a window, by `layer_types` where that is there, else as `isWindowed` says.
+  /// `patternKey`: what makes layers have a window without `layer_types`, in a family that needs
+  /// one; empty: in this family all layers may do without.
   void readWindow(int64_t usual, bool (*isWindowed)(int64_t layer, int64_t pattern),
-                  int64_t pattern);
+                  int64_t pattern, std::string_view patternKey = {});
   void readQwenWindow();
 
   void readLlama();
@@ -159,7 +161,8 @@ void Families::readProjectionBiases() {
   model.queryBias = model.outputBias = config.boolean("attention_bias", false);
 }
 
-void Families::readWindow(int64_t usual, bool (*isWindowed)(int64_t, int64_t), int64_t pattern) {
+void Families::readWindow(int64_t usual, bool (*isWindowed)(int64_t, int64_t), int64_t pattern,
+                          std::string_view patternKey) {
   // A window that is null is none; one that is not mentioned is the library's default.
   model.window = config.integer("sliding_window", 1, config.mentions("sliding_window") ? 0 : usual);
   std::vector<bool> windowed;
@@ -182,9 +185,16 @@ void Families::readWindow(int64_t usual, bool (*isWindowed)(int64_t, int64_t), i
     for (int64_t layer = 0; layer < std::min(model.layers, most); ++layer)
       windowed.push_back(isWindowed(layer, pattern));
   }
-  if (std::ranges::find(windowed, true) == windowed.end())
+  if (std::ranges::find(windowed, true) == windowed.end()) {
     model.window = 0; // no layer has it
-  else if (std::ranges::find(windowed, false) != windowed.end() && model.window != 0)
+    return;
+  }
+  if (config.has("layer_types"))
+    patternKey = "layer_types";
+  if (!config.has("sliding_window") && config.mentions("sliding_window") && !patternKey.empty())
+    config.fail(fmt::format("key 'sliding_window' is null, but by key {} layers have a window",
+                            inQuotes(patternKey)));
+  if (std::ranges::find(windowed, false) != windowed.end() && model.window != 0)
     model.windowed = std::move(windowed);
 }
 
@@ -210,6 +220,9 @@ void Families::readQwenWindow() {
   const int64_t full = config.integer("max_window_layers", 0, 28);
   readWindow(4096, [](int64_t layer, int64_t first) { return layer >= first; }, full);
   if (!windowed) {
+    if (config.has("layer_types") && model.window != 0)
+      config.fail("key 'use_sliding_window' is not true, but by key 'layer_types' layers have a "
+                  "window");
     model.window = 0;
     model.windowed.clear();
   }
@@ -300,7 +313,7 @@ void Families::readGemma2() {
   model.attentionSoftcap = softcapOf("attn_logit_softcapping", 50);
   model.logitSoftcap = softcapOf("final_logit_softcapping", 30);
   mustAgree("sliding_window_size", "sliding_window"); // of the first configurations
-  readWindow(4096, [](int64_t layer, int64_t) { return layer % 2 == 0; }, 2);
+  readWindow(4096, [](int64_t layer, int64_t) { return layer % 2 == 0; }, 2, "model_type");
 }
 
 void Families::readGemma3() {
@@ -318,10 +331,12 @@ void Families::readGemma3() {
   model.logitSoftcap = softcapOf("final_logit_softcapping", 0);
   mustBeOff("use_bidirectional_attention");
   mustAgree("_sliding_window_pattern", "sliding_window_pattern");
-  const int64_t pattern = config.integer(
-      config.has("_sliding_window_pattern") ? "_sliding_window_pattern" : "sliding_window_pattern",
-      1, 6);
-  readWindow(4096, [](int64_t layer, int64_t every) { return (layer + 1) % every != 0; }, pattern);
+  const char *patternKey =
+      config.has("_sliding_window_pattern") ? "_sliding_window_pattern" : "sliding_window_pattern";
+  const int64_t pattern = config.integer(patternKey, 1, 6);
+  readWindow(
+      4096, [](int64_t layer, int64_t every) { return (layer + 1) % every != 0; }, pattern,
+      config.has(patternKey) ? patternKey : "model_type");
   // Layers with a window turn by a base of their own, without scaling.
   RotaryConfig local{.pairing = RotaryPairing::halfSplit};
   local.base = config.number("rope_local_base_freq", 10000, 0);
@@ -440,8 +455,9 @@ void Families::readStarcoder2() {
   if (!model.windowed.empty())
     config.fail("layer_types", "one type for all layers");
   model.rotary = readHfRotary(config, model.headWidth, model.context);
-  // What its ancestor named otherwise, and the first configurations still have.
-  mustAgree("activation_function", "hidden_act");
+  // What its ancestor named otherwise, and published configurations still have: they say "gelu" in
+  // the first beside the approximation in `hidden_act`, which alone the library reads.
+  config.harmless("activation_function");
   mustAgree("layer_norm_epsilon", "norm_epsilon");
   if (!config.boolean("scale_attn_weights", true))
     config.fail("scale_attn_weights", "true");

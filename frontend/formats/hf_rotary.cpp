@@ -135,7 +135,7 @@ void compareSpellings(ConfigReader &config, ConfigReader &newer, ConfigReader &o
   for (const char *key : {"factor", "original_max_position_embeddings", "attention_factor",
                           "beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor", "mscale",
                           "mscale_all_dim", "truncate", "short_factor", "long_factor"})
-    if (older.has(key) && !areSame(newer, key, older, key))
+    if (!areSame(newer, key, older, key))
       differ(key, newer.shown(key), older.shown(key));
 }
 

@@ -178,6 +178,12 @@ TEST(HfConfig, WhatOneSpellingOfTheScalingLeavesOutIsADisagreement) {
   };
   EXPECT_EQ(both(longRope(4), longRope(4)), "read");
   EXPECT_THAT(both(longRope(4), longRope(5)), HasSubstr("long_factor is array of 4 in the one"));
+  const JsonValue yarn = {{"rope_type", "yarn"}, {"factor", 4}};
+  EXPECT_EQ(both(yarn, yarn), "read");
+  EXPECT_THAT(both(with(yarn, {{"beta_fast", 64}}), yarn),
+              HasSubstr("beta_fast is 64 in the one and missing in the other"));
+  EXPECT_THAT(both(yarn, with(yarn, {{"beta_fast", 64}})),
+              HasSubstr("beta_fast is missing in the one and 64 in the other"));
 }
 
 TEST(HfConfig, OlderNamesMustAgreeWithNewerOnes) {
@@ -266,7 +272,7 @@ TEST(HfConfig, ReadsWhatPublishedConfigurationsHold) {
               HasSubstr("key 'full_attn_mod' is 2: expected 1"));
   EXPECT_THAT(errorOf(withKeys("phi3", {{"lm_head_bias", true}})),
               HasSubstr("key 'lm_head_bias' is true: expected false"));
-  const JsonValue starcoder = {{"activation_function", "gelu_pytorch_tanh"},
+  const JsonValue starcoder = {{"activation_function", "gelu"},
                                {"hidden_act", "gelu_pytorch_tanh"},
                                {"attention_softmax_in_fp32", true},
                                {"scale_attention_softmax_in_fp32", true},
@@ -277,6 +283,7 @@ TEST(HfConfig, ReadsWhatPublishedConfigurationsHold) {
                                {"norm_type", "layer_norm"},
                                {"use_bias", true}};
   EXPECT_EQ(read(withKeys("starcoder2", starcoder, noRms)).model.normEpsilon, 1e-5);
+  EXPECT_EQ(read(withKeys("starcoder2", starcoder, noRms)).model.activation, Activation::geluTanh);
   EXPECT_THAT(errorOf(with(withKeys("starcoder2", starcoder, noRms), {{"norm_epsilon", 1e-6}})),
               HasSubstr("keys 'layer_norm_epsilon' and 'norm_epsilon' disagree"));
   EXPECT_EQ(
@@ -324,8 +331,44 @@ TEST(HfConfig, WindowsOfAllLayersOrSome) {
   qwen["layer_types"] = {"full_attention", "sliding_attention", "full_attention",
                          "sliding_attention"};
   EXPECT_THAT(read(qwen).model.windowed, ElementsAre(false, true, false, true));
+  qwen["use_sliding_window"] = false;
+  EXPECT_THAT(errorOf(qwen), AllOf(HasSubstr("'use_sliding_window'"), HasSubstr("'layer_types'")));
+  qwen["use_sliding_window"] = true;
   qwen["layer_types"] = {"full_attention"};
   EXPECT_THAT(errorOf(qwen), HasSubstr("one for each of the 4 layers"));
+}
+
+// The library, too, has no mask for layers whose window is null; without the key it has the
+// family's.
+TEST(HfConfig, LayersWithAWindowNeedOne) {
+  const auto without = [](const char *family, const JsonValue &changes) {
+    return errorOf(
+        with(with(llamaJson(),
+                  {{"model_type", family}, {"hidden_act", nullptr}, {"sliding_window", nullptr}}),
+             changes));
+  };
+  const auto names = [](const char *key) {
+    return AllOf(HasSubstr("key 'sliding_window' is null"),
+                 HasSubstr("by key '" + std::string(key) + "' layers have a window"));
+  };
+  EXPECT_THAT(without("gemma2", JsonValue::object()), names("model_type"));
+  EXPECT_THAT(without("gemma3_text", JsonValue::object()), names("model_type"));
+  EXPECT_THAT(without("gemma3_text", {{"sliding_window_pattern", 2}}),
+              names("sliding_window_pattern"));
+  EXPECT_THAT(without("gemma3_text", {{"_sliding_window_pattern", 2}}),
+              names("_sliding_window_pattern"));
+  EXPECT_EQ(without("gemma3_text", {{"sliding_window_pattern", 1}}), "read");
+  const JsonValue full =
+      JsonValue::array({"full_attention", "full_attention", "full_attention", "full_attention"});
+  JsonValue sliding = full;
+  sliding[3] = "sliding_attention";
+  for (const char *family : {"gemma2", "gemma3_text", "mistral", "phi3"}) {
+    EXPECT_EQ(without(family, {{"layer_types", full}}), "read") << family;
+    EXPECT_THAT(without(family, {{"layer_types", sliding}}), names("layer_types")) << family;
+  }
+  const JsonValue missing =
+      with(llamaJson(), {{"model_type", "gemma3_text"}, {"hidden_act", nullptr}});
+  EXPECT_EQ(read(missing).model.window, 4096);
 }
 
 TEST(HfConfig, ReadsWhatMakesGemma) {
