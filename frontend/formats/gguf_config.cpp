@@ -406,10 +406,11 @@ Result<ModelConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
     (this->*found->second)();
   if (!failure && model.experts == 0)
     readNoExperts();
-  // Early files say so; it means the order of rows that all have.
-  constexpr const char *layout = "tensor_data_layout", *usual = "Meta AI original pth";
-  if (text(layout, usual) != usual)
-    failAt(layout, inQuotes(usual));
+  // The specification's default, and what early files say: both mean the order of rows all have.
+  constexpr const char *layout = "tensor_data_layout", *usual = "reference",
+                       *early = "Meta AI original pth";
+  if (const std::string found = text(layout, usual); found != usual && found != early)
+    failAt(layout, fmt::format("{} or {}", inQuotes(usual), inQuotes(early)));
   used.insert(keyOf("attention.causal"));
   if (const auto causal = file.boolean(keyOf("attention.causal")); !causal)
     fail(causal.error());
