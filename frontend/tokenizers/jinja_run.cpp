@@ -14,6 +14,8 @@ namespace {
 
 using Kind = Expression::Kind;
 constexpr int64_t mostSteps = 1'000'000;
+/// Sizes of values, each time they are made or copied: some seconds.
+constexpr int64_t mostWork = int64_t{1} << 24;
 constexpr size_t mostText = size_t{1} << 26;
 constexpr size_t deepestCall = 16; ///< of macros within macros
 constexpr int deepestRun = 1000;   ///< of statements and expressions within each other
@@ -136,6 +138,9 @@ private:
       });
     const auto count = static_cast<int64_t>(members.size());
     for (int64_t i = 0; i < count && !failure; ++i) {
+      if (++steps > mostSteps)
+        fail(statement.offset, "takes more than a million steps");
+      charge(statement.offset, members[size_t(i)], 3);
       scopes.back().clear();
       bind(statement, members[size_t(i)]);
       Value &about = scopes.back()["loop"] = Value::object();
@@ -177,7 +182,17 @@ private:
     ++depth;
     Value value = compute(expression);
     --depth;
+    charge(expression.offset, value, expression.text == "sort" ? 8 : 1);
     return value;
+  }
+
+  /// Counts what it takes to make a value, or to copy it `times`: nothing of it is one step.
+  void charge(size_t offset, const Value &value, int64_t times) {
+    const int64_t size = sizeOf(value);
+    if (size > mostSize)
+      fail(offset, "makes a value that is too large or nested too deep");
+    if ((work += times * size) > mostWork)
+      fail(offset, "works on more values than a template has a use for");
   }
 
   Value compute(const Expression &expression) {
@@ -458,7 +473,7 @@ private:
     const int64_t step = third.is_number_integer() ? third.get<int64_t>() : 1;
     Value list = Value::array();
     if (step == 0 || begin < -mostSteps || begin > mostSteps || end < -mostSteps || end > mostSteps)
-      fail(expression.offset, "a range has no end");
+      fail(expression.offset, "a range has a step of 0, or an end beyond a million");
     for (int64_t i = begin; !failure && (step > 0 ? i < end : i > end); i += step)
       list.push_back(i);
     return list;
@@ -470,6 +485,7 @@ private:
   int depth = 0;    ///< of statements and expressions, that are under way
   std::string output;
   int64_t steps = 0;
+  int64_t work = 0; ///< sizes of the values that were made
   std::optional<Error> failure;
 };
 

@@ -9,6 +9,22 @@
 
 namespace heddle::jinja {
 
+int64_t sizeOf(const Value &value, int depth) {
+  constexpr int deepest = 100;
+  if (value.is_string()) {
+    const size_t length = value.get_ref<const std::string &>().size();
+    return length > longestText ? mostSize + 1 : 1 + static_cast<int64_t>(length / 64);
+  }
+  if (depth > deepest)
+    return mostSize + 1;
+  int64_t size = 1;
+  if (value.is_structured())
+    for (const Value &part : value)
+      if ((size += sizeOf(part, depth + 1)) > mostSize)
+        break;
+  return size;
+}
+
 bool isTrue(const Value &value) {
   if (value.is_boolean())
     return value.get<bool>();

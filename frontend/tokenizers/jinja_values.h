@@ -9,6 +9,14 @@ namespace heddle::jinja {
 
 inline Value undefined() { return Value(Value::value_t::discarded); }
 
+/// The largest `sizeOf` of a value, and the longest text, in bytes, that a template may make.
+inline constexpr int64_t mostSize = int64_t{1} << 21;
+inline constexpr size_t longestText = size_t{1} << 24;
+
+/// The parts of a value at all depths, and every 64 bytes of text; more than `mostSize` where a
+/// text is too long or the value is nested too deep.
+int64_t sizeOf(const Value &value, int depth = 0);
+
 bool isTrue(const Value &value);
 
 /// The value as Python's str() writes it. Errors: a list or dictionary.

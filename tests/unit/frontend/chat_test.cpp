@@ -206,6 +206,25 @@ TEST(Chat, EndsWhateverTheTemplateIs) {
               HasSubstr("a million steps"));
 }
 
+TEST(Chat, EndsWhateverTheValuesGrowTo) {
+  EXPECT_THAT(
+      write("{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}", {}),
+      HasSubstr("a million steps"));
+  for (std::string_view body :
+       {"{% set l = range(100000) %}{% for i in range(10000) %}{% set x = l|sort %}{% endfor %}",
+        "{% for i in range(10000) %}{% set x = range(100000)|list %}{% endfor %}"})
+    EXPECT_THAT(write(body, {}), HasSubstr("works on more values than a template has a use for"));
+  for (std::string_view body :
+       {"{% set n = namespace(s='a') %}{% for i in range(60) %}{% set n.s = n.s + n.s %}{% endfor "
+        "%}",
+        "{% set n = namespace(l=[1]) %}{% for i in range(60) %}{% set n.l = n.l + n.l %}{% endfor "
+        "%}",
+        "{% set n = namespace(l=[]) %}{% for i in range(999) %}{% set n.l = [n.l] %}{% endfor %}"})
+    EXPECT_THAT(write(body, {}), HasSubstr("makes a value that is too large or nested too deep"));
+  EXPECT_THAT(write("{% for i in range(1000000000) %}{% endfor %}", {}),
+              HasSubstr("a range has a step of 0, or an end beyond a million"));
+}
+
 TEST(Chat, RefusesChainsThatAreTooLong) {
   const auto chain = [](std::string_view first, std::string_view more, int count,
                         std::string_view last) {
