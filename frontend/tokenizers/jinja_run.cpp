@@ -138,8 +138,7 @@ private:
       });
     const auto count = static_cast<int64_t>(members.size());
     for (int64_t i = 0; i < count && !failure; ++i) {
-      if (++steps > mostSteps)
-        fail(statement.offset, "takes more than a million steps");
+      countStep(statement.offset);
       charge(statement.offset, members[size_t(i)], 3);
       scopes.back().clear();
       bind(statement, members[size_t(i)]);
@@ -175,8 +174,7 @@ private:
   Value evaluate(const Expression &expression) {
     if (depth >= deepestRun)
       fail(expression.offset, "statements and expressions are nested too deep");
-    if (++steps > mostSteps)
-      fail(expression.offset, "takes more than a million steps");
+    countStep(expression.offset);
     if (failure)
       return undefined();
     ++depth;
@@ -184,6 +182,11 @@ private:
     --depth;
     charge(expression.offset, value, expression.text == "sort" ? 8 : 1);
     return value;
+  }
+
+  void countStep(size_t offset) {
+    if (++steps > mostSteps)
+      fail(offset, "takes more than a million steps");
   }
 
   /// Counts what it takes to make a value, or to copy it `times`: nothing of it is one step.
