@@ -7,6 +7,7 @@
 #include "frontend/formats/resolve.h"
 #include "frontend/tokenizers/gguf_vocabulary.h"
 #include "frontend/weights.h"
+#include "runtime/weight_sources.h"
 
 #include <fmt/format.h>
 
@@ -136,18 +137,6 @@ private:
   std::vector<Part> parts;
 };
 
-/// A matrix `[in, out]` as `[out, in]`.
-std::shared_ptr<const runtime::ElementSource> transposed(const runtime::ElementSource &source,
-                                                         int64_t in, int64_t out) {
-  std::vector<float> values(size_t(in * out)), row(static_cast<size_t>(out));
-  for (int64_t i = 0; i < in; ++i) {
-    source.read(i * out, out, row.data());
-    for (int64_t j = 0; j < out; ++j)
-      values[size_t(j * in + i)] = row[size_t(j)];
-  }
-  return std::make_shared<Held>(std::move(values));
-}
-
 /// Collects the parameters of a model as tensors of a GGUF file.
 class Collector {
 public:
@@ -160,11 +149,10 @@ public:
                                    tensor.name));
     std::vector<int64_t> shape = tensor.shape;
     auto values = valuesOf(*model.checkpoint, tensor);
-    const bool isTurned =
-        model.checkpoint->config.inOut && shape.size() == 2 && tensor.name.starts_with("layers.");
+    const bool isTurned = model.checkpoint->isInOut(tensor);
     if (isTurned) {
-      values = transposed(*values, shape[0], shape[1]);
       std::swap(shape[0], shape[1]);
+      values = runtime::turned(std::move(values), shape[0], shape[1]);
     }
     const auto [head, turned] = order(tensor.name);
     Rows::Part part{.values = values, .rows = shape[0], .head = head, .turned = turned};
@@ -225,7 +213,7 @@ Status checkDescription(const GgufModel &model, const GgufDescription &descripti
   const auto config = ggufConfig(*gguf);
   if (!config)
     return dataError(config.error().message);
-  if (const std::string what = differenceOf(description.config, *config); !what.empty())
+  if (const std::string what = differenceOf(description.config, config->model); !what.empty())
     return dataError(fmt::format("{}: GGUF has no keys for {} in a model of architecture {}", path,
                                  what, description.config.family));
   return {};

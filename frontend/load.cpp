@@ -25,12 +25,11 @@ Status checkHasFile(const std::string &name, std::string_view expected) {
       fmt::format("{}: is a built-in shape, which has no file; expected {}", name, expected));
 }
 
-/// Opens a checkpoint, its matrices turned round where their type needs that.
-static Result<Checkpoint> open(const std::string &path, const LoadOptions &options) {
-  auto checkpoint = openCheckpoint(path, options.opening);
-  if (checkpoint && options.dtype && options.dtype->isBlocks())
-    turnMatrices(*checkpoint);
-  return checkpoint;
+/// The graph of a checkpoint. Blocks run along the rows of `[out, in]`.
+static Graph sourceOf(Checkpoint checkpoint, const LoadOptions &options) {
+  if (options.dtype && options.dtype->isBlocks())
+    checkpoint.config.inOut = false;
+  return graphOf(checkpoint, options.context);
 }
 
 /// Gives `model` the weights the options ask for.
@@ -41,7 +40,7 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
   }
   if (Status file = checkHasFile(options.weights, "a checkpoint for --weights"); !file)
     return file.error();
-  auto checkpoint = open(options.weights, options);
+  auto checkpoint = openCheckpoint(options.weights, options.opening);
   if (!checkpoint)
     return checkpoint.error();
   auto weights = checkpointWeights(*checkpoint);
@@ -53,7 +52,7 @@ static Result<LoadedModel> withWeights(LoadedModel model, const LoadOptions &opt
 }
 
 static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOptions &options) {
-  auto checkpoint = open(path, options);
+  auto checkpoint = openCheckpoint(path, options.opening);
   if (!checkpoint)
     return checkpoint.error();
   const ModelConfig &config = checkpoint->config;
@@ -62,7 +61,7 @@ static Result<LoadedModel> loadCheckpoint(const std::string &path, const LoadOpt
       !remark.empty())
     checkpoint->remarks.push_back(path + ": takes " + remark);
   LoadedModel model{.name = path,
-                    .source = graphOf(*checkpoint, options.context),
+                    .source = sourceOf(*checkpoint, options),
                     .weights = nullptr,
                     .checkpoint = std::nullopt};
   if (!options.weights.empty())

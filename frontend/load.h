@@ -21,8 +21,8 @@ struct LoadOptions {
   /// the model was trained for.
   int64_t context = 0;
   OpenOptions opening = {}; ///< of checkpoints
-  /// What its weights will be compiled as, if as something else than they are. Blocks run along the
-  /// rows of `[out, in]`: for them, matrices that are stored as `[in, out]` are turned round.
+  /// What its weights will be compiled as, if as something else than they are. In blocks, a model
+  /// whose file has its matrices as `[in, out]` gets a graph that takes them as `[out, in]`.
   std::optional<WeightType> dtype = std::nullopt;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/bf16.h"
 #include "runtime/f16.h"
 #include "runtime/quantized/codec.h"
+#include "runtime/weight_sources.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace heddle {
 
@@ -20,6 +22,13 @@ namespace {
 
 /// Values quantised at a time: what is read, made and written together stays in the caches.
 constexpr int64_t chunkValues = int64_t{1} << 20;
+
+int64_t widthOf(const GgufSource &source) {
+  return source.header.shape.empty() ? 1 : source.header.shape.back();
+}
+int64_t rowsOf(const GgufSource &source) {
+  return elementCount(source.header.shape) / widthOf(source);
+}
 
 const Storage &storageOf(uint32_t number) { return *findGgmlStorage(number); }
 
@@ -55,52 +64,59 @@ float largestOf(const Storage *type) {
   return runtime::largestF16;
 }
 
-/// The largest magnitude of `source`; infinite or NaN if a value is.
-float largestValue(const GgufSource &source, runtime::ThreadPool &pool) {
-  const int64_t count = elementCount(source.header.shape);
-  std::vector<float> largest(static_cast<size_t>(pool.workers()));
-  pool.run((count + chunkValues - 1) / chunkValues, runtime::Schedule::dynamic,
+/// Calls `visit(first, count, values, worker)` for rows [0, rows) from `from` on, a few at a time.
+template <class Visit>
+void readRows(const GgufSource &source, int64_t from, int64_t rows, runtime::ThreadPool &pool,
+              Visit visit) {
+  constexpr int64_t together = runtime::turnedTogether;
+  const int64_t width = widthOf(source);
+  pool.run((rows + together - 1) / together, runtime::Schedule::dynamic,
            [&](int64_t begin, int64_t end, int worker) {
-             std::vector<float> values(1 << 14);
-             float &most = largest[static_cast<size_t>(worker)];
-             const int64_t last = std::min(count, end * chunkValues);
-             for (int64_t at = begin * chunkValues; at < last;) {
-               const int64_t piece = std::min<int64_t>(last - at, std::ssize(values));
-               source.values->read(at, piece, values.data());
-               for (const float value : std::span(values).first(static_cast<size_t>(piece)))
-                 most =
-                     std::isnan(value) || std::isnan(most) ? NAN : std::max(most, std::abs(value));
-               at += piece;
+             std::vector<float> values(static_cast<size_t>(std::min(rows, together) * width));
+             for (int64_t strip = begin; strip < end; ++strip) {
+               const int64_t first = strip * together, count = std::min(together, rows - first);
+               source.values->read((from + first) * width, count * width, values.data());
+               visit(first, count, values.data(), worker);
              }
            });
-  float most = 0;
-  for (const float each : largest)
-    most = std::isnan(each) || std::isnan(most) ? NAN : std::max(most, each);
-  return most;
+}
+
+/// The largest magnitude of `source`; infinite or NaN if a value is.
+float largestValue(const GgufSource &source, runtime::ThreadPool &pool) {
+  auto larger = [](float most, float value) {
+    return std::isnan(value) || std::isnan(most) ? NAN : std::max(most, std::abs(value));
+  };
+  const int64_t width = widthOf(source), rows = rowsOf(source);
+  std::vector<float> largest(static_cast<size_t>(pool.workers()));
+  readRows(source, 0, rows, pool, [&](int64_t, int64_t count, const float *values, int worker) {
+    float &most = largest[static_cast<size_t>(worker)];
+    most = std::accumulate(values, values + count * width, most, larger);
+  });
+  return std::accumulate(largest.begin(), largest.end(), 0.0f, larger);
+}
+
+/// A row of values as `type`.
+void convertRow(const Storage *type, const float *values, int64_t width, std::byte *out) {
+  if (const runtime::BlockFormat *format = codecOf(*type)) {
+    quantiseRow(*format, values, width, out);
+  } else if (type == &f32Storage) {
+    std::memcpy(out, values, size_t(width) * sizeof(float));
+  } else {
+    for (int64_t i = 0; i < width; ++i) {
+      const uint16_t bits =
+          type == &bf16Storage ? runtime::toBf16(values[i]) : runtime::toF16(values[i]);
+      std::memcpy(out + i * int64_t(sizeof(bits)), &bits, sizeof(bits));
+    }
+  }
 }
 
 /// Rows [first, first + count) of `source` as `type`.
 void convert(const GgufSource &source, const Storage *type, int64_t first, int64_t count,
              std::byte *out, runtime::ThreadPool &pool) {
-  const int64_t width = source.header.shape.empty() ? 1 : source.header.shape.back();
-  const runtime::BlockFormat *format = codecOf(*type);
-  const int64_t rowBytes = width / type->blockElements * type->blockBytes;
-  pool.run(count, runtime::Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
-    std::vector<float> values(static_cast<size_t>(width));
-    for (int64_t row = begin; row < end; ++row) {
-      source.values->read((first + row) * width, width, values.data());
-      std::byte *to = out + row * rowBytes;
-      if (format)
-        quantiseRow(*format, values.data(), width, to);
-      else if (type == &f32Storage)
-        std::memcpy(to, values.data(), values.size() * sizeof(float));
-      else
-        for (size_t i = 0; i < values.size(); ++i) {
-          const uint16_t bits =
-              type == &bf16Storage ? runtime::toBf16(values[i]) : runtime::toF16(values[i]);
-          std::memcpy(to + i * sizeof(bits), &bits, sizeof(bits));
-        }
-    }
+  const int64_t width = widthOf(source), rowBytes = width / type->blockElements * type->blockBytes;
+  readRows(source, first, count, pool, [&](int64_t begin, int64_t rows, const float *values, int) {
+    for (int64_t row = 0; row < rows; ++row)
+      convertRow(type, values + row * width, width, out + (begin + row) * rowBytes);
   });
 }
 
@@ -227,9 +243,8 @@ Status Quantizer::write(const WriteFn &write, const QuantizeProgressFn &progress
         if (Status written = put(piece, headers[i].name); !written)
           return written;
     } else {
-      const int64_t width = source.header.shape.empty() ? 1 : source.header.shape.back();
-      const int64_t rows = elementCount(source.header.shape) / width;
-      const int64_t together = std::clamp<int64_t>(chunkValues / width, 1, rows);
+      const int64_t rows = rowsOf(source);
+      const int64_t together = std::clamp<int64_t>(chunkValues / widthOf(source), 1, rows);
       std::vector<std::byte> bytes(static_cast<size_t>(size / rows * together));
       for (int64_t row = 0; row < rows; row += together) {
         const int64_t count = std::min(together, rows - row);

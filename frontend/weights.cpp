@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace heddle {
 
@@ -56,21 +55,6 @@ private:
   int64_t width, run, stride;
 };
 
-/// The transposed of another source, which is `[rows, columns]`.
-class Turned final : public runtime::ElementSource {
-public:
-  Turned(std::shared_ptr<const runtime::ElementSource> source, int64_t rows, int64_t columns)
-      : source(std::move(source)), rows(rows), columns(columns) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    for (int64_t i = begin; i < begin + count; ++i)
-      source->read(i % rows * columns + i / rows, 1, out++);
-  }
-
-private:
-  std::shared_ptr<const runtime::ElementSource> source;
-  int64_t rows, columns;
-};
-
 /// Matrices of one size, one after the other.
 class Joined final : public runtime::ElementSource {
 public:
@@ -92,16 +76,6 @@ private:
 
 } // namespace
 
-void turnMatrices(Checkpoint &checkpoint) {
-  if (!std::exchange(checkpoint.config.inOut, false))
-    return;
-  for (TensorInfo &tensor : checkpoint.tensors)
-    if (tensor.name.starts_with("layers.") && tensor.shape.size() == 2) {
-      std::swap(tensor.shape[0], tensor.shape[1]);
-      tensor.turned = true;
-    }
-}
-
 std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpoint,
                                                        const TensorInfo &tensor) {
   const std::byte *data = checkpoint.bytes(tensor).data();
@@ -115,10 +89,7 @@ std::shared_ptr<const runtime::ElementSource> valuesOf(const Checkpoint &checkpo
     return std::make_shared<Joined>(std::move(experts),
                                     elementCount(std::span(tensor.shape).subspan(1)));
   }
-  auto values =
-      elementsOf(*tensor.storage, data, tensor.turned ? tensor.shape[0] : tensor.shape.back());
-  if (tensor.turned)
-    return std::make_shared<Turned>(std::move(values), tensor.shape[1], tensor.shape[0]);
+  auto values = elementsOf(*tensor.storage, data, tensor.shape.back());
   if (tensor.run)
     values = std::make_shared<Runs>(std::move(values), tensor);
   if (tensor.plus == 0)
@@ -131,13 +102,14 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
                              .shape = tensor.shape,
                              .data = checkpoint.bytes(tensor).data(),
                              .bytes = int64_t(tensor.bytes),
+                             .inOut = checkpoint.isInOut(tensor),
                              .file = true};
   if (!tensor.otherExperts.empty()) {
     param.blocks = codecOf(*tensor.storage);
     if (!param.blocks)
       param.source = valuesOf(checkpoint, tensor);
     param.pieces = checkpoint.expertBytes(tensor);
-  } else if (tensor.plus != 0 || tensor.turned) {
+  } else if (tensor.plus != 0) {
     param.source = valuesOf(checkpoint, tensor);
     param.type = ElementType::f32;
   } else if (const runtime::BlockFormat *format = codecOf(*tensor.storage)) {

@@ -147,8 +147,7 @@ void packBlocks(const BlockSource &source, const PanelShape &shape, void *out, T
     std::vector<uint8_t> rows(rowBytes * panelWidth);
     for (int64_t panel = begin; panel < end; ++panel) {
       auto [first, count] = shape.rowsOf(panel);
-      for (int64_t i = 0; i < count; ++i)
-        source.row(first + i, rows.data() + static_cast<size_t>(i) * rowBytes);
+      source.rows(first, count, rows.data());
       // Columns past N: scales of 0.
       std::fill(rows.begin() + count * static_cast<int64_t>(rowBytes), rows.end(), uint8_t{0});
       packBlockPanel(shape.type, shape.k, rows.data(),

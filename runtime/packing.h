@@ -49,8 +49,8 @@ public:
 class BlockSource {
 public:
   virtual ~BlockSource() = default;
-  /// Row `index`, `BlockFormat::rowBytes` bytes. Called from several threads.
-  virtual void row(int64_t index, void *out) const = 0;
+  /// Rows [first, first + count), `BlockFormat::rowBytes` bytes each. Called from several threads.
+  virtual void rows(int64_t first, int64_t count, void *out) const = 0;
 };
 
 /// Packs `[N, K]` rows, or `[E, N, K]`, of a quantised format, that of the panels.

@@ -1,11 +1,13 @@
 #include "runtime/weights.h"
 
 #include "runtime/bf16.h"
+#include "runtime/weight_sources.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <ranges>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,135 +16,6 @@ namespace {
 
 /// Elements converted at a time where a whole parameter is made in plain layout.
 constexpr int64_t plainChunk = int64_t{1} << 14;
-
-class MappedF32 final : public ElementSource {
-public:
-  explicit MappedF32(const void *data) : data(static_cast<const std::byte *>(data)) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    std::memcpy(out, data + begin * 4, static_cast<size_t>(count) * 4);
-  }
-
-private:
-  const std::byte *data;
-};
-
-class MappedBf16 final : public ElementSource {
-public:
-  explicit MappedBf16(const void *data) : data(static_cast<const std::byte *>(data)) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    for (int64_t i = 0; i < count; ++i) {
-      uint16_t bits;
-      std::memcpy(&bits, data + (begin + i) * 2, 2);
-      out[i] = fromBf16(bits);
-    }
-  }
-
-private:
-  const std::byte *data;
-};
-
-class MadeUp final : public ElementSource {
-public:
-  explicit MadeUp(RandomValues values) : values(values) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    values.read(begin, count, out);
-  }
-
-private:
-  RandomValues values;
-};
-
-/// The values of another source as bf16 holds them.
-class Rounded final : public ElementSource {
-public:
-  explicit Rounded(std::shared_ptr<const ElementSource> source) : source(std::move(source)) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    source->read(begin, count, out);
-    for (int64_t i = 0; i < count; ++i)
-      out[i] = fromBf16(toBf16(out[i]));
-  }
-
-private:
-  std::shared_ptr<const ElementSource> source;
-};
-
-/// A matrix that lies in memory in blocks, in one piece or in several of as many rows each.
-class MappedBlocks final : public BlockSource, public ElementSource {
-public:
-  MappedBlocks(const BlockFormat &format, const void *data, int64_t width)
-      : format(format), width(width), rowBytes(format.rowBytes(width)),
-        pieces{static_cast<const std::byte *>(data)} {}
-  explicit MappedBlocks(const MappedParam &param)
-      : MappedBlocks(*param.blocks, param.data, param.shape.back()) {
-    if (param.pieces.empty())
-      return;
-    pieceRows = static_cast<int64_t>(param.pieces.front().size()) / std::max<int64_t>(rowBytes, 1);
-    pieces.clear();
-    for (std::span<const std::byte> piece : param.pieces)
-      pieces.push_back(piece.data());
-  }
-  void row(int64_t index, void *out) const override {
-    std::memcpy(out, rowAt(index), static_cast<size_t>(rowBytes));
-  }
-  void read(int64_t begin, int64_t count, float *out) const override {
-    for (int64_t end = begin + count; begin < end;) {
-      int64_t inside = begin % width, piece = std::min(width - inside, end - begin);
-      dequantiseRow(format, rowAt(begin / width), width, inside, piece, out);
-      out += piece;
-      begin += piece;
-    }
-  }
-
-private:
-  const std::byte *rowAt(int64_t index) const {
-    return pieceRows ? pieces[static_cast<size_t>(index / pieceRows)] + index % pieceRows * rowBytes
-                     : pieces.front() + index * rowBytes;
-  }
-
-  const BlockFormat &format;
-  int64_t width, rowBytes;
-  std::vector<const std::byte *> pieces;
-  int64_t pieceRows = 0; ///< 0: there is one piece
-};
-
-/// The values of another source in blocks.
-class Quantised final : public BlockSource {
-public:
-  Quantised(std::shared_ptr<const ElementSource> source, const BlockFormat &format, int64_t width)
-      : source(std::move(source)), format(format), width(width) {}
-  void row(int64_t index, void *out) const override {
-    std::vector<float> values(static_cast<size_t>(width));
-    source->read(index * width, width, values.data());
-    quantiseRow(format, values.data(), width, out);
-  }
-
-private:
-  std::shared_ptr<const ElementSource> source;
-  const BlockFormat &format;
-  int64_t width;
-};
-
-/// The values that blocks stand for.
-class Dequantised final : public ElementSource {
-public:
-  Dequantised(std::shared_ptr<const BlockSource> source, const BlockFormat &format, int64_t width)
-      : source(std::move(source)), format(format), width(width) {}
-  void read(int64_t begin, int64_t count, float *out) const override {
-    std::vector<std::byte> row(static_cast<size_t>(format.rowBytes(width)));
-    for (int64_t end = begin + count; begin < end;) {
-      int64_t inside = begin % width, piece = std::min(width - inside, end - begin);
-      source->row(begin / width, row.data());
-      dequantiseRow(format, row.data(), width, inside, piece, out);
-      out += piece;
-      begin += piece;
-    }
-  }
-
-private:
-  std::shared_ptr<const BlockSource> source;
-  const BlockFormat &format;
-  int64_t width;
-};
 
 bool isFloat(ElementType type) { return type == ElementType::f32 || type == ElementType::bf16; }
 
@@ -187,6 +60,25 @@ void releasePages(const MappedParam &param) {
     releasePages(piece);
 }
 
+/// A parameter in blocks as it lies in memory.
+std::shared_ptr<const MappedBlocks> blocksOf(const MappedParam &param) {
+  const BlockFormat &format = *param.blocks;
+  int64_t width = param.shape.back();
+  if (param.pieces.empty())
+    return std::make_shared<MappedBlocks>(format, param.data, width);
+  std::vector<const std::byte *> pieces;
+  for (std::span<const std::byte> piece : param.pieces)
+    pieces.push_back(piece.data());
+  int64_t pieceRows = static_cast<int64_t>(param.pieces.front().size()) /
+                      std::max<int64_t>(format.rowBytes(width), 1);
+  return std::make_shared<MappedBlocks>(format, std::move(pieces), pieceRows, width);
+}
+
+/// Whether who wants `param` as `type` gets the transposed matrix.
+bool isTurned(const MappedParam &param, ElementType type) {
+  return param.inOut && param.shape.size() == 2 && blockFormat(type);
+}
+
 std::string describe(ElementType type, std::span<const int64_t> shape) {
   return fmt::format("[{}] of {}", fmt::join(shape.begin(), shape.end(), ", "), typeName(type));
 }
@@ -222,17 +114,6 @@ std::string_view typeName(ElementType type) {
   }
 }
 
-std::shared_ptr<const ElementSource> elementsAt(ElementType type, const void *data) {
-  if (type == ElementType::bf16)
-    return std::make_shared<MappedBf16>(data);
-  return std::make_shared<MappedF32>(data);
-}
-
-std::shared_ptr<const ElementSource> blocksAt(const BlockFormat &format, const void *data,
-                                              int64_t width) {
-  return std::make_shared<MappedBlocks>(format, data, width);
-}
-
 Status WeightStore::add(std::string name, MappedParam param) {
   auto [place, isNew] = mapped.try_emplace(std::move(name), std::move(param));
   if (!isNew)
@@ -258,27 +139,32 @@ WeightStore::source(const std::string &name, ElementType type,
   bool round = type == ElementType::bf16;
   if (const MappedParam *param = find(name)) {
     bool readable = param->blocks ? !param->shape.empty() : isFloat(param->type);
-    if (!std::ranges::equal(param->shape, shape) || !readable)
+    bool turns = isTurned(*param, type);
+    bool fits = turns ? std::ranges::equal(param->shape | std::views::reverse, shape)
+                      : std::ranges::equal(param->shape, shape);
+    if (!fits || !readable)
       return dataError(fmt::format("parameter {}{} is {}, expected {}", name, where,
                                    describe(*param), describe(type, shape)));
     round = round && (param->blocks || param->type != ElementType::bf16);
     if (param->blocks) {
-      source = std::make_shared<MappedBlocks>(*param);
+      source = blocksOf(*param);
     } else if (param->source) {
       source = param->source;
     } else {
       source = elementsAt(param->type, param->data);
     }
+    if (turns)
+      source = turned(std::move(source), shape[0], shape[1]);
   } else if (madeUpSeed) {
     auto place = spreads.find(name);
     Spread spread = place == spreads.end() ? Spread::guess(name, shape) : place->second;
-    source = std::make_shared<MadeUp>(RandomValues(*madeUpSeed, name, spread));
+    source = madeUp(RandomValues(*madeUpSeed, name, spread));
   } else {
     return dataError(
         fmt::format("parameter {} is missing{}, expected {}", name, where, describe(type, shape)));
   }
   if (round)
-    source = std::make_shared<Rounded>(std::move(source));
+    source = rounded(std::move(source));
   return source;
 }
 
@@ -289,8 +175,8 @@ WeightStore::blockSource(const std::string &name, const BlockFormat &format,
                          std::shared_ptr<const ElementSource> values) const {
   const MappedParam *param = find(name);
   if (param && param->blocks == &format)
-    return std::make_shared<MappedBlocks>(*param);
-  return std::make_shared<Quantised>(std::move(values), format, shape.back());
+    return blocksOf(*param);
+  return quantised(std::move(values), format, shape.back());
 }
 
 Result<ParamReader> WeightStore::reader(const std::string &name, ElementType type,
@@ -303,8 +189,8 @@ Result<ParamReader> WeightStore::reader(const std::string &name, ElementType typ
   if (!found)
     return found.error();
   if (format && !shape.empty())
-    *found = std::make_shared<Dequantised>(blockSource(name, *format, shape, std::move(*found)),
-                                           *format, shape.back());
+    *found =
+        dequantised(blockSource(name, *format, shape, std::move(*found)), *format, shape.back());
   return ParamReader(std::move(*found));
 }
 
@@ -359,9 +245,12 @@ Status WeightStore::make(const ParamUse &use, void *out, ThreadPool &pool) const
     } else {
       int64_t rows = elementCount(std::span(use.shape).first(use.shape.size() - 1));
       int64_t rowBytes = format->rowBytes(use.shape.back());
-      pool.run(rows, Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row)
-          blocks->row(row, static_cast<std::byte *>(out) + row * rowBytes);
+      int64_t strips = (rows + panelWidth - 1) / panelWidth;
+      pool.run(strips, Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin * panelWidth; row < std::min(rows, end * panelWidth);
+             row += panelWidth)
+          blocks->rows(row, std::min(panelWidth, rows - row),
+                       static_cast<std::byte *>(out) + row * rowBytes);
       });
     }
   } else if (use.layout == Layout::panels) {

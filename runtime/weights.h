@@ -23,13 +23,6 @@ namespace heddle::runtime {
 /// "f32", "bf16", "q8_0" and so on.
 std::string_view typeName(ElementType type);
 
-/// Reads f32 or bf16 values at `data`, at any address.
-std::shared_ptr<const ElementSource> elementsAt(ElementType type, const void *data);
-
-/// Reads the values of a matrix at `data` whose rows, `width` values each, are in blocks.
-std::shared_ptr<const ElementSource> blocksAt(const BlockFormat &format, const void *data,
-                                              int64_t width);
-
 /// A parameter as somebody else holds it: dense, row-major, little endian, at any address; or in
 /// another form that `source` reads.
 struct MappedParam {
@@ -43,6 +36,9 @@ struct MappedParam {
   std::vector<std::span<const std::byte>> pieces = {};
   /// If set: the data are rows of this format, each `blocks->rowBytes(shape.back())` bytes.
   const BlockFormat *blocks = nullptr;
+  /// Whether `shape` is a product's `[in, out]`. Blocks run along the rows of `[out, in]`: who asks
+  /// for the parameter in blocks gets the transposed matrix. Not of parameters in blocks.
+  bool inOut = false;
   /// Whether the memory is a mapping of a file that nobody has written to: then its pages are given
   /// back once they have been packed.
   bool file = false;

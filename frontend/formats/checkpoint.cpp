@@ -22,6 +22,10 @@ std::span<const std::byte> Checkpoint::bytes(const TensorInfo &tensor) const {
   return files[tensor.file]->bytes().subspan(tensor.offset, tensor.bytes);
 }
 
+bool Checkpoint::isInOut(const TensorInfo &tensor) const {
+  return config.inOut && tensor.shape.size() == 2 && tensor.name.starts_with("layers.");
+}
+
 std::vector<std::span<const std::byte>> Checkpoint::expertBytes(const TensorInfo &tensor) const {
   std::vector<std::span<const std::byte>> all = {bytes(tensor)};
   for (const TensorInfo::Expert &expert : tensor.otherExperts)

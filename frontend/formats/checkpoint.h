@@ -27,8 +27,7 @@ struct TensorInfo {
   uint32_t file = 0;   ///< index into Checkpoint::files
   uint64_t offset = 0; ///< first byte in that file; as aligned as the format makes it
   uint64_t bytes = 0;
-  double plus = 0;     ///< added to every value, in f32
-  bool turned = false; ///< the file has the transposed matrix
+  double plus = 0; ///< added to every value, in f32
   /// Where its rows do not follow each other: runs of `run` rows, each `stride` after the last.
   int64_t run = 0, stride = 0;
   /// Of a tensor stored as `groupedStorage`: values that share a scale, however long its rows are,
@@ -61,6 +60,9 @@ struct Checkpoint {
 
   /// The tensor of that name, or null.
   const TensorInfo *find(std::string_view name) const;
+
+  /// Whether it is the matrix of a product, and stored as `[in, out]`.
+  bool isInOut(const TensorInfo &tensor) const;
 
   /// The bytes of one of `tensors`, in the mapped file.
   std::span<const std::byte> bytes(const TensorInfo &tensor) const;

@@ -2,7 +2,7 @@
 
 #include "frontend/formats/f8.h"
 #include "runtime/f16.h"
-#include "runtime/weights.h"
+#include "runtime/weight_sources.h"
 
 #include <algorithm>
 #include <cstring>
@@ -190,7 +190,7 @@ std::shared_ptr<const ElementSource> elementsOf(const Storage &storage, const vo
   if (&storage == &f8E8M0Storage)
     return std::make_shared<Scalars<uint8_t, fromF8E8M0>>(data);
   if (const runtime::BlockFormat *format = codecOf(storage))
-    return runtime::blocksAt(*format, data, width);
+    return std::make_shared<runtime::MappedBlocks>(*format, data, width);
   return runtime::elementsAt(&storage == &bf16Storage ? ElementType::bf16 : ElementType::f32, data);
 }
 

@@ -34,8 +34,10 @@ float fromBf16(uint16_t half) { return std::bit_cast<float>(uint32_t(half) << 16
 struct QuantisedRows : runtime::BlockSource {
   QuantisedRows(const runtime::BlockFormat &format, const std::vector<float> &values, int64_t width)
       : format(format), values(values), width(width) {}
-  void row(int64_t index, void *out) const override {
-    runtime::quantiseRow(format, values.data() + index * width, width, out);
+  void rows(int64_t first, int64_t count, void *out) const override {
+    for (int64_t i = 0; i < count; ++i)
+      runtime::quantiseRow(format, values.data() + (first + i) * width, width,
+                           static_cast<uint8_t *>(out) + i * format.rowBytes(width));
   }
   const runtime::BlockFormat &format;
   const std::vector<float> &values;
@@ -64,8 +66,7 @@ std::vector<uint8_t> layOutBlocks(const runtime::ParamUse &use, const std::vecto
   if (use.layout == runtime::Layout::plain) {
     int64_t rowBytes = format.rowBytes(use.shape[1]);
     std::vector<uint8_t> bytes(size_t(rowBytes * use.shape[0]));
-    for (int64_t i = 0; i < use.shape[0]; ++i)
-      rows.row(i, bytes.data() + i * rowBytes);
+    rows.rows(0, use.shape[0], bytes.data());
     return bytes;
   }
   runtime::PanelShape shape{use.type, use.shape[1], use.shape[0]};

@@ -1,7 +1,9 @@
 #include "runtime/weights.h"
 
 #include "runtime/bf16.h"
+#include "runtime/weight_sources.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -100,6 +102,62 @@ TEST(WeightStore, PanelsFromEveryKindOfSource) {
       for (size_t i = 0; i < back.size(); ++i)
         ASSERT_EQ(back[i],
                   type == ElementType::bf16 || *name == 'h' ? fromBf16(halves[i]) : values[i]);
+    }
+}
+
+// Blocks run along the rows of [out, in].
+TEST(WeightStore, BlocksOfAMatrixStoredInOutAreThoseOfItsTransposed) {
+  for (const auto [in, out] : {std::pair<int64_t, int64_t>{64, 35}, {32, 32}, {96, 1}}) {
+    std::vector<float> stored, transposed(static_cast<size_t>(in * out));
+    for (int64_t i = 0; i < in * out; ++i) {
+      stored.push_back(std::sin(static_cast<float>(i)));
+      transposed[static_cast<size_t>(i % out * in + i / out)] = stored.back();
+    }
+    WeightStore store;
+    MappedParam inOut{ElementType::f32, {in, out}, stored.data()};
+    inOut.inOut = true;
+    ASSERT_TRUE(store.add("w", inOut));
+    ASSERT_TRUE(store.add("t", {ElementType::f32, {out, in}, transposed.data()}));
+    EXPECT_EQ(bindOne(store, use("w", {in, out})), stored.data());
+    for (const ElementType type : {ElementType::q8_0, ElementType::q4_0, ElementType::int8})
+      for (const Layout layout : {Layout::plain, Layout::panels}) {
+        const ParamUse turned = use("w", {out, in}, type, layout, layout == Layout::panels);
+        ParamUse expected = turned;
+        expected.name = "t";
+        const void *bytes = bindOne(store, turned, 3), *wanted = bindOne(store, expected);
+        EXPECT_EQ(std::memcmp(bytes, wanted, static_cast<size_t>(preparedBytes(turned))), 0)
+            << in << " x " << out << " as " << typeName(type);
+      }
+    // The reference reads rows in pieces.
+    const std::vector<int64_t> shape = {out, in};
+    auto reader = store.reader("w", ElementType::q8_0, shape);
+    auto expected = store.reader("t", ElementType::q8_0, shape);
+    ASSERT_TRUE(reader && expected);
+    for (const auto [begin, count] : {std::pair<int64_t, int64_t>{0, in * out}, {3, in - 5}}) {
+      std::vector<float> values(static_cast<size_t>(count)), wanted(values.size());
+      reader->read(begin, count, values.data());
+      expected->read(begin, count, wanted.data());
+      EXPECT_EQ(values, wanted);
+    }
+    if (in != out)
+      EXPECT_NE(bindError(store, use("w", {in, out}, ElementType::int8)).find("parameter w is ["),
+                std::string::npos);
+  }
+}
+
+TEST(WeightSources, AnyPieceOfATurnedMatrixIsReadAlike) {
+  constexpr int64_t rows = 37, columns = 5; // more rows than are read together
+  std::vector<float> stored, expected(rows * columns);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    stored.push_back(static_cast<float>(i));
+    expected[static_cast<size_t>(i % rows * columns + i / rows)] = stored.back();
+  }
+  const auto matrix = turned(elementsAt(ElementType::f32, stored.data()), rows, columns);
+  for (int64_t begin = 0; begin < rows * columns; ++begin)
+    for (int64_t count = 0; begin + count <= rows * columns; ++count) {
+      std::vector<float> read(static_cast<size_t>(count));
+      matrix->read(begin, count, read.data());
+      ASSERT_TRUE(std::equal(read.begin(), read.end(), expected.begin() + begin));
     }
 }
 
