@@ -270,6 +270,8 @@ Result<GgufModel> openAsGguf(const std::string &path, const OpenOptions &options
   auto opened = openCheckpoint(path, options);
   if (!opened)
     return opened.error();
+  if (Status same = compareCopies(*opened); !same)
+    return same.error();
   auto checkpoint = std::make_shared<const Checkpoint>(*std::move(opened));
   const bool isGguf = recognise(checkpoint->files.front()->bytes()) == FileKind::gguf;
   if (isGguf && !tokenizer.empty())

@@ -6,6 +6,7 @@
 #include "runtime/weights.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <map>
@@ -99,6 +100,22 @@ std::string useOf(const TensorInfo &tensor) {
   return use;
 }
 
+/// The tensors of a checkpoint that say nothing of themselves: as many bytes as parameters take.
+void describeTensors(Inspection &result, const Checkpoint &checkpoint) {
+  for (const TensorInfo &tensor : checkpoint.tensors)
+    result.tensors.push_back({.name = tensor.published,
+                              .type = std::string(tensor.storage->name),
+                              .shape = tensor.shape,
+                              .bytes = tensor.bytes * (1 + tensor.otherExperts.size()),
+                              .use = {}});
+  for (const UnusedTensor &tensor : checkpoint.unused)
+    result.tensors.push_back({.name = tensor.published,
+                              .type = std::string(tensor.storage->name),
+                              .shape = tensor.shape,
+                              .bytes = tensor.bytes,
+                              .use = {}});
+}
+
 /// Adds what opening the file as a model tells.
 void addModel(Inspection &result, const OpenOptions &options) {
   auto checkpoint = openCheckpoint(result.path, options);
@@ -121,13 +138,14 @@ void addModel(Inspection &result, const OpenOptions &options) {
     if (isUnpacked(tensor))
       result.unpackedBytes += count * 4;
   }
-  if (result.tensors.empty()) // a format whose tensors have no description of their own
-    for (const TensorInfo &tensor : checkpoint->tensors)
-      result.tensors.push_back({.name = tensor.published,
-                                .type = std::string(tensor.storage->name),
-                                .shape = tensor.shape,
-                                .bytes = tensor.bytes * (1 + tensor.otherExperts.size()),
-                                .use = {}});
+  for (const UnusedTensor &tensor : checkpoint->unused)
+    uses[tensor.published] = "not used: " + tensor.reason;
+  if (!checkpoint->unusedKeys.empty())
+    result.model.push_back(
+        {"keys_not_used", fmt::format("{}", fmt::join(checkpoint->unusedKeys, ", "))});
+  // A format whose tensors have no description of their own.
+  if (result.tensors.empty())
+    describeTensors(result, *checkpoint);
   for (InspectedTensor &tensor : result.tensors) {
     const auto use = uses.find(tensor.name);
     tensor.use = use == uses.end() ? "not used by itself" : use->second;

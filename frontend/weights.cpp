@@ -1,6 +1,7 @@
 // Weights from a seed or from a mapped checkpoint.
 #include "frontend/weights.h"
 
+#include "frontend/formats/resolve.h"
 #include "frontend/graph.h"
 #include "runtime/text.h"
 
@@ -121,6 +122,8 @@ static runtime::MappedParam paramOf(const Checkpoint &checkpoint, const TensorIn
 }
 
 Result<std::shared_ptr<runtime::WeightStore>> checkpointWeights(const Checkpoint &checkpoint) {
+  if (Status same = compareCopies(checkpoint); !same)
+    return same.error();
   auto weights = std::make_shared<runtime::WeightStore>();
   const ModelConfig &config = checkpoint.config;
   weights->setOrigin(fmt::format("{} ({}, {} wide, {}, {} words)", checkpoint.path, config.family,

@@ -44,6 +44,17 @@ struct TensorInfo {
   std::vector<Expert> otherExperts = {};
 };
 
+/// A tensor of the files that no parameter is read from.
+struct UnusedTensor {
+  std::string published;
+  const Storage *storage = &f32Storage;
+  std::vector<int64_t> shape;
+  uint32_t file = 0;
+  uint64_t offset = 0, bytes = 0;
+  std::string reason;      ///< why the result does not depend on it
+  std::string copyOf = {}; ///< the parameter whose tensor it must equal, for that to be true
+};
+
 /// An opened checkpoint. Every range of `tensors` lies inside its file. Cheap to copy: the copies
 /// share the mapping, and whoever uses the bytes must keep one of `files` alive.
 struct Checkpoint {
@@ -52,6 +63,8 @@ struct Checkpoint {
   ModelConfig config;
   std::vector<TensorInfo> tensors = {}; ///< in the order of the file
   std::vector<std::shared_ptr<const runtime::MappedFile>> files = {};
+  std::vector<UnusedTensor> unused = {};
+  std::vector<std::string> unusedKeys = {}; ///< of the configuration: they change no result
   std::optional<int64_t> beginToken =
       std::nullopt; ///< the id that begins a text, as the model says
   std::vector<int64_t> endTokens =

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace heddle {
 
@@ -32,6 +34,12 @@ std::string ConfigReader::shown(std::string_view key) {
   if (value->is_string())
     return inQuotes(value->get_ref<const std::string &>());
   return value->dump();
+}
+
+void ConfigReader::harmless(std::string_view key) {
+  const auto found = object.find(std::string(key));
+  if (found != object.end() && !found->is_null())
+    shared->harmless.insert(nameOf(key));
 }
 
 bool ConfigReader::mentions(std::string_view key) {
@@ -152,7 +160,8 @@ std::vector<std::string> ConfigReader::unknown() const {
       continue;
     const std::string name = prefix + key;
     if (!shared->used.contains(name)) {
-      names.push_back(name);
+      if (!shared->harmless.contains(name))
+        names.push_back(name);
       continue;
     }
     // An object somebody looked into: its members count one by one.
@@ -162,6 +171,12 @@ std::vector<std::string> ConfigReader::unknown() const {
       for (std::string &inside : ConfigReader(value, within, shared).unknown())
         names.push_back(std::move(inside));
   }
+  return names;
+}
+
+std::vector<std::string> ConfigReader::unused() const {
+  std::vector<std::string> names;
+  std::ranges::set_difference(shared->harmless, shared->used, std::back_inserter(names));
   return names;
 }
 

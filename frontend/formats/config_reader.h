@@ -41,7 +41,7 @@ public:
   ConfigReader inner(const char *key);
 
   /// Says that `key`, if it is there, has no influence on results.
-  void harmless(std::string_view key) { use(key); }
+  void harmless(std::string_view key);
 
   /// Keeps an error about `key`, unless there is one.
   void fail(std::string_view key, const std::string &expected);
@@ -51,6 +51,8 @@ public:
 
   /// Keys, in here and in inner objects, that nobody asked for and that are not null.
   std::vector<std::string> unknown() const;
+  /// Keys, of the whole file, that are there, harmless, and were not asked for.
+  std::vector<std::string> unused() const;
 
   std::string shown(std::string_view key); ///< the value at `key`, for errors
   std::string nameOf(std::string_view key) const { return prefix + std::string(key); }
@@ -63,7 +65,7 @@ private:
   struct Shared {
     std::string file;
     std::optional<Error> error;
-    std::set<std::string> used; ///< whole names
+    std::set<std::string> used, harmless; ///< whole names
     const JsonValue *root = nullptr;
   };
   ConfigReader(const JsonValue &object, std::string prefix, std::shared_ptr<Shared> shared)

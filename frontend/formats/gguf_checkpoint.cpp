@@ -14,9 +14,10 @@ namespace heddle {
 namespace {
 
 /// Tables of the rotation, which the configuration has read.
-bool isRotaryTable(std::string_view name) {
-  return name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
-         name == "rope_factors_short.weight";
+std::string whyUnused(std::string_view name) {
+  const bool isTable = name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
+                       name == "rope_factors_short.weight";
+  return isTable ? "read with the rotation" : "";
 }
 
 Status readMarks(const Gguf &gguf, Checkpoint &checkpoint) {
@@ -45,7 +46,7 @@ Result<Checkpoint> openGguf(std::shared_ptr<const runtime::MappedFile> file,
   Checkpoint checkpoint{.path = path,
                         .format = fmt::format("GGUF version {}{}", gguf.version,
                                               files == 1 ? "" : fmt::format(", {} files", files)),
-                        .config = *std::move(config)};
+                        .config = config->model};
   if (Status read = readMarks(gguf, checkpoint); !read)
     return read.error();
   StoredFiles stored{.files = opened->files, .names = opened->names};
@@ -56,11 +57,10 @@ Result<Checkpoint> openGguf(std::shared_ptr<const runtime::MappedFile> file,
                                          .offset = tensor.offset,
                                          .bytes = tensor.bytes},
                               .file = tensor.file});
-  if (Status dropped = dropTiedOutput(stored, checkpoint.config, placeInGguf); !dropped)
-    return dropped.error();
-  if (Status resolved = resolveTensors(checkpoint, stored, placeInGguf, isRotaryTable, options);
+  if (Status resolved = resolveTensors(checkpoint, stored, placeInGguf, whyUnused, options);
       !resolved)
     return resolved.error();
+  noteAllowed(checkpoint, path, config->unknown, options);
   noteOddMarks(checkpoint);
   return checkpoint;
 }

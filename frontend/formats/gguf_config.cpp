@@ -19,7 +19,7 @@ class Reader {
 public:
   explicit Reader(const Gguf &file) : file(file) {}
 
-  Result<ModelConfig> read(const std::vector<std::string> &allowUnknown);
+  Result<GgufConfig> read(const std::vector<std::string> &allowUnknown);
 
   using ReadFamily = void (Reader::*)();
   static const std::vector<std::pair<std::string_view, ReadFamily>> &table();
@@ -50,7 +50,8 @@ private:
   void readRotary(std::string_view epsilon = "attention.layer_norm_rms_epsilon");
   void readScaling(int64_t dims);
   void readWindow(int64_t fallback, int64_t every);
-  Status checkKeys(const std::vector<std::string> &allowUnknown);
+  /// Keys of the model that nobody asked for; an error if one is not allowed.
+  Result<std::vector<std::string>> unknownKeys(const std::vector<std::string> &allowUnknown) const;
 
   void readLlama();
   void readHalfSplit() { model.rotary.pairing = RotaryPairing::halfSplit; }
@@ -375,21 +376,25 @@ void Reader::readStarcoder2() {
   model.activation = Activation::geluTanh;
 }
 
-Status Reader::checkKeys(const std::vector<std::string> &allowUnknown) {
+Result<std::vector<std::string>>
+Reader::unknownKeys(const std::vector<std::string> &allowUnknown) const {
   const std::string prefix = model.family + ".";
+  std::vector<std::string> unknown;
   for (const GgufEntry &entry : file.metadata) {
-    const bool isOfModel = entry.key.starts_with(prefix);
-    if (isOfModel && !used.contains(entry.key) &&
-        std::ranges::find(allowUnknown, entry.key) == allowUnknown.end())
-      return dataError(fmt::format(
-          "{}: key {} (offset {}) is not known for {} and could change the result; "
-          "--allow-unknown {} goes on without it",
-          file.name, inQuotes(entry.key), entry.value.offset, model.family, inQuotes(entry.key)));
+    const std::string key(entry.key);
+    if (!key.starts_with(prefix) || used.contains(key))
+      continue;
+    if (std::ranges::find(allowUnknown, key) == allowUnknown.end())
+      return dataError(
+          fmt::format("{}: key {} (offset {}) is not known for {} and could change the result; "
+                      "--allow-unknown {} goes on without it",
+                      file.name, inQuotes(key), entry.value.offset, model.family, inQuotes(key)));
+    unknown.push_back(key);
   }
-  return {};
+  return unknown;
 }
 
-Result<ModelConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
+Result<GgufConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
   const auto architecture = file.text("general.architecture");
   if (!architecture)
     return architecture.error();
@@ -418,9 +423,10 @@ Result<ModelConfig> Reader::read(const std::vector<std::string> &allowUnknown) {
     failAt("attention.causal", "true");
   if (failure)
     return *failure;
-  if (Status checked = checkKeys(allowUnknown); !checked)
-    return checked.error();
-  return std::move(model);
+  auto unknown = unknownKeys(allowUnknown);
+  if (!unknown)
+    return unknown.error();
+  return GgufConfig{.model = std::move(model), .unknown = *std::move(unknown)};
 }
 
 } // namespace
@@ -432,7 +438,7 @@ std::string ggufArchitectures() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Result<ModelConfig> ggufConfig(const Gguf &file, const std::vector<std::string> &allowUnknown) {
+Result<GgufConfig> ggufConfig(const Gguf &file, const std::vector<std::string> &allowUnknown) {
   return Reader(file).read(allowUnknown);
 }
 

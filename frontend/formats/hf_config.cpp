@@ -1,470 +1,18 @@
 #include "frontend/formats/hf_config.h"
 
 #include "frontend/formats/config_reader.h"
+#include "frontend/formats/hf_families.h"
 #include "frontend/formats/hf_harmless_keys.h"
-#include "frontend/formats/hf_rotary.h"
 #include "frontend/formats/quote.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace heddle {
 
 namespace {
-
-/// The defaults of a family for what its configurations leave out.
-struct Usual {
-  int64_t context = 2048;
-  std::optional<int64_t> kvHeads =
-      std::nullopt; ///< where the key is missing; none: as many as heads
-  double normEpsilon = 1e-6;
-  std::optional<int64_t> headWidth = std::nullopt; ///< none: width / heads
-  bool tied = false;
-  const char *activation = "silu";
-  const char *activationKey = "hidden_act";
-  HfRotaryDefaults rotary = {};
-};
-
-class Families {
-public:
-  explicit Families(ConfigReader &config) : config(config) {}
-
-  ModelConfig model;
-
-  using Read = void (Families::*)();
-  static const std::vector<std::pair<std::string_view, Read>> &table();
-
-private:
-  void readActivation(const char *key, const std::string &usual);
-  void checkHeads();
-  /// Heads as wide as their part of the width, which `key` says the number of.
-  void divideHeads(const char *key);
-  /// Sizes, norms, rotation and embedding, as all kin of LLaMA have them.
-  void readKin(const Usual &usual);
-  void readProjectionBiases();
-  /// Refuses a feature that is not known here where it is on.
-  void mustBeOff(const char *key) {
-    if (config.boolean(key, false))
-      config.fail(key, "false");
-  }
-  /// Refuses a value that is not the one that changes nothing.
-  void mustBe(const char *key, int64_t value) {
-    if (config.integer(key, 0, value) != value)
-      config.fail(key, fmt::format("{}", value));
-  }
-  /// Takes `older`, another name of what `key` says, where both are there and agree.
-  void mustAgree(const char *older, const char *key) {
-    if (config.has(key))
-      heddle::mustAgree(config, older, config, key);
-  }
-  /// The cap at `key`; none where it is null.
-  double softcapOf(const char *key, double usual) {
-    return config.number(key, config.mentions(key) ? 0 : usual, 0);
-  }
-  /// The layers with a window, by `layer_types` where that is there, else as `isWindowed` says.
-  /// `patternKey`: what makes layers have a window without `layer_types`, in a family that needs
-  /// one; empty: in this family all layers may do without.
-  void readWindow(int64_t usual, bool (*isWindowed)(int64_t layer, int64_t pattern),
-                  int64_t pattern, std::string_view patternKey = {});
-  void readQwenWindow();
-
-  void readLlama();
-  void readMistral();
-  void readQwen2();
-  void readQwen3();
-  /// The experts of a mixture; `count` is the key of their number.
-  void readExperts(const char *count, int64_t usual, int64_t usualPerToken);
-  void readMixtral();
-  void readQwen3Moe();
-  void readPhi3();
-  void readGemma();
-  void readGemmaKin(int64_t usualKvHeads); ///< what the first two have in common
-  void readGemma2();
-  void readGemma3();
-  void readOlmo2();
-  void readGranite();
-  struct GptSizes {
-    int64_t width, layers, heads, words, context;
-  };
-  /// Sizes, norms and activation, as GPT-2 and GPT-J name them.
-  void readGptSizes(const GptSizes &usual);
-  void readGpt2();
-  void readNeox();
-  void readGptj();
-  void readStarcoder2();
-
-  ConfigReader &config;
-};
-
-const std::vector<std::pair<std::string_view, Families::Read>> &Families::table() {
-  static const std::vector<std::pair<std::string_view, Read>> families = {
-      {"gemma", &Families::readGemma},        {"gemma2", &Families::readGemma2},
-      {"gemma3_text", &Families::readGemma3}, {"gpt2", &Families::readGpt2},
-      {"gpt_neox", &Families::readNeox},      {"gptj", &Families::readGptj},
-      {"granite", &Families::readGranite},    {"llama", &Families::readLlama},
-      {"mistral", &Families::readMistral},    {"mixtral", &Families::readMixtral},
-      {"olmo2", &Families::readOlmo2},        {"phi3", &Families::readPhi3},
-      {"qwen2", &Families::readQwen2},        {"qwen3", &Families::readQwen3},
-      {"qwen3_moe", &Families::readQwen3Moe}, {"starcoder2", &Families::readStarcoder2},
-  };
-  return families;
-}
-
-void Families::readActivation(const char *key, const std::string &usual) {
-  const std::string name = config.text(key, usual);
-  if (name == "silu" || name == "swish")
-    model.activation = Activation::silu;
-  else if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast")
-    model.activation = Activation::geluTanh;
-  else if (name == "gelu" || name == "gelu_python")
-    model.activation = Activation::geluErf;
-  else
-    config.fail(key, "'silu', 'gelu', 'gelu_pytorch_tanh', 'gelu_new' or 'gelu_fast'");
-}
-
-void Families::checkHeads() {
-  if (model.heads % model.kvHeads != 0)
-    config.fail("num_key_value_heads", fmt::format("a divisor of the {} heads", model.heads));
-}
-
-void Families::divideHeads(const char *key) {
-  if (model.width % model.heads != 0)
-    config.fail(key, fmt::format("a divisor of the width {}", model.width));
-  model.headWidth = std::max<int64_t>(model.width / model.heads, 1);
-}
-
-void Families::readKin(const Usual &usual) {
-  model.width = config.integer("hidden_size", 1);
-  model.hidden = config.integer("intermediate_size", 1);
-  model.layers = config.integer("num_hidden_layers", 1);
-  model.heads = config.integer("num_attention_heads", 1);
-  const bool saysKvHeads = config.mentions("num_key_value_heads"); // null is as many as heads
-  model.kvHeads = config.integer("num_key_value_heads", 1,
-                                 saysKvHeads ? model.heads : usual.kvHeads.value_or(model.heads));
-  model.vocabulary = config.integer("vocab_size", 1);
-  model.context = config.integer("max_position_embeddings", 1, usual.context);
-  model.normEpsilon = config.number("rms_norm_eps", usual.normEpsilon, 0);
-  if (!usual.headWidth && !config.has("head_dim") && model.width % model.heads != 0)
-    config.fail("num_attention_heads", fmt::format("a divisor of hidden_size, {}", model.width));
-  model.headWidth = config.integer(
-      "head_dim", 1, usual.headWidth.value_or(std::max<int64_t>(model.width / model.heads, 1)));
-  checkHeads();
-  readActivation(usual.activationKey, usual.activation);
-  model.tiedEmbedding = config.boolean("tie_word_embeddings", usual.tied);
-  model.rotary = readHfRotary(config, model.headWidth, model.context, usual.rotary);
-}
-
-void Families::readProjectionBiases() {
-  model.queryBias = model.outputBias = config.boolean("attention_bias", false);
-}
-
-void Families::readWindow(int64_t usual, bool (*isWindowed)(int64_t, int64_t), int64_t pattern,
-                          std::string_view patternKey) {
-  // A window that is null is none; one that is not mentioned is the library's default.
-  model.window = config.integer("sliding_window", 1, config.mentions("sliding_window") ? 0 : usual);
-  std::vector<bool> windowed;
-  if (config.has("layer_types")) {
-    const auto types = config.texts("layer_types");
-    if (int64_t(types.size()) != model.layers)
-      config.fail("layer_types", fmt::format("one for each of the {} layers", model.layers));
-    for (const std::string &type : types) {
-      windowed.push_back(type == "sliding_attention");
-      if (type != "sliding_attention" && type != "full_attention")
-        config.fail(fmt::format("key 'layer_types' holds {}: expected 'sliding_attention' or "
-                                "'full_attention'",
-                                inQuotes(type)));
-    }
-  } else if (!config.error()) {
-    // As many entries as there are layers, which a file with their tensors must bear out.
-    constexpr int64_t most = 1 << 16;
-    if (model.layers > most)
-      config.fail("num_hidden_layers", fmt::format("at most {}", most));
-    for (int64_t layer = 0; layer < std::min(model.layers, most); ++layer)
-      windowed.push_back(isWindowed(layer, pattern));
-  }
-  if (std::ranges::find(windowed, true) == windowed.end()) {
-    model.window = 0; // no layer has it
-    return;
-  }
-  if (config.has("layer_types"))
-    patternKey = "layer_types";
-  if (!config.has("sliding_window") && config.mentions("sliding_window") && !patternKey.empty())
-    config.fail(fmt::format("key 'sliding_window' is null, but by key {} layers have a window",
-                            inQuotes(patternKey)));
-  if (std::ranges::find(windowed, false) != windowed.end() && model.window != 0)
-    model.windowed = std::move(windowed);
-}
-
-bool everyLayer(int64_t, int64_t) { return true; }
-
-void Families::readLlama() {
-  readKin({});
-  readProjectionBiases();
-  model.mlpBias = config.boolean("mlp_bias", false);
-  mustBeOff("rope_interleaved");
-  config.harmless("is_llama_config");
-}
-
-void Families::readMistral() {
-  readKin({.context = 131072, .kvHeads = 8});
-  readWindow(4096, everyLayer, 0);
-  mustBeOff("attention_bias");
-}
-
-void Families::readQwenWindow() {
-  mustBeOff("use_mrope");
-  const bool windowed = config.boolean("use_sliding_window", false);
-  const int64_t full = config.integer("max_window_layers", 0, 28);
-  readWindow(4096, [](int64_t layer, int64_t first) { return layer >= first; }, full);
-  if (!windowed) {
-    if (config.has("layer_types") && model.window != 0)
-      config.fail("key 'use_sliding_window' is not true, but by key 'layer_types' layers have a "
-                  "window");
-    model.window = 0;
-    model.windowed.clear();
-  }
-}
-
-void Families::readQwen2() {
-  readKin({.context = 32768, .kvHeads = 32});
-  model.queryBias = true;
-  readQwenWindow();
-}
-
-void Families::readQwen3() {
-  readKin({.context = 32768, .kvHeads = 32, .headWidth = 128});
-  readProjectionBiases();
-  model.queryKeyNorm = QueryKeyNorm::heads;
-  readQwenWindow();
-}
-
-void Families::readExperts(const char *count, int64_t usual, int64_t usualPerToken) {
-  model.experts = config.integer(count, 1, usual);
-  model.expertsPerToken = config.integer("num_experts_per_tok", 1, usualPerToken);
-  if (model.expertsPerToken > model.experts)
-    config.fail("num_experts_per_tok", fmt::format("at most the {} experts", model.experts));
-  // What training adds to its loss.
-  for (const char *key : {"output_router_logits", "router_aux_loss_coef"})
-    config.harmless(key);
-}
-
-void Families::readMixtral() {
-  readKin({.context = 131072, .kvHeads = 8, .normEpsilon = 1e-5, .rotary = {.base = 1e6}});
-  readExperts("num_local_experts", 8, 2);
-  model.expertHidden = model.hidden;
-  readWindow(0, everyLayer, 0);
-  mustBeOff("attention_bias");
-  config.harmless("router_jitter_noise"); // of training
-}
-
-void Families::readQwen3Moe() {
-  readKin({.context = 32768, .kvHeads = 4});
-  readProjectionBiases();
-  model.queryKeyNorm = QueryKeyNorm::heads;
-  readQwenWindow();
-  readExperts("num_experts", 128, 8);
-  model.expertHidden = config.integer("moe_intermediate_size", 1, 768);
-  model.weightsSumToOne = config.boolean("norm_topk_prob", false);
-  const int64_t every = config.integer("decoder_sparse_step", 1, 1);
-  const std::vector<int64_t> plain = config.indices("mlp_only_layers", model.layers);
-  if (every == 1 && plain.empty())
-    return;
-  // As many entries as there are layers, which readQwenWindow has found to be few.
-  if (config.error())
-    return;
-  for (int64_t layer = 0; layer < model.layers; ++layer)
-    model.mixture.push_back((layer + 1) % every == 0 &&
-                            std::ranges::find(plain, layer) == plain.end());
-}
-
-void Families::readPhi3() {
-  readKin({.context = 4096, .normEpsilon = 1e-5, .rotary = {.originalContext = 4096}});
-  model.mergedQkv = model.mergedGateUp = true;
-  readWindow(0, everyLayer, 0);
-  config.harmless("original_max_position_embeddings"); // read with the scaling, if there is one
-  for (const char *key : {"attention_bias", "mlp_bias", "lm_head_bias"})
-    mustBeOff(key);
-  for (const char *key : {"full_attn_mod", "interpolate_factor"})
-    mustBe(key, 1);
-}
-
-void Families::readGemma() { readGemmaKin(16); }
-
-void Families::readGemmaKin(int64_t usualKvHeads) {
-  Usual usual{.context = 8192, .headWidth = 256, .tied = true, .activation = "gelu_pytorch_tanh"};
-  usual.kvHeads = usualKvHeads;
-  // "gelu" in `hidden_act` was a mistake of the first configurations: the library takes the
-  // approximation by tanh wherever `hidden_activation` does not say otherwise.
-  usual.activationKey = "hidden_activation";
-  config.harmless("hidden_act");
-  readKin(usual);
-  readProjectionBiases();
-  model.normAddsOne = true;
-  model.embeddingScale = double(std::sqrt(float(model.width)));
-}
-
-void Families::readGemma2() {
-  readGemmaKin(4);
-  model.normAfter = true;
-  model.attentionScale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256, 0));
-  model.attentionSoftcap = softcapOf("attn_logit_softcapping", 50);
-  model.logitSoftcap = softcapOf("final_logit_softcapping", 30);
-  mustAgree("sliding_window_size", "sliding_window"); // of the first configurations
-  readWindow(4096, [](int64_t layer, int64_t) { return layer % 2 == 0; }, 2, "model_type");
-}
-
-void Families::readGemma3() {
-  Usual usual{.context = 131072, .headWidth = 256, .tied = true, .activation = "gelu_pytorch_tanh"};
-  usual.activationKey = "hidden_activation";
-  usual.kvHeads = 4;
-  usual.rotary = {.base = 1e6, .layerType = "full_attention"};
-  readKin(usual);
-  readProjectionBiases();
-  model.normAddsOne = model.normAfter = true;
-  model.embeddingScale = double(std::sqrt(float(model.width)));
-  model.queryKeyNorm = QueryKeyNorm::heads;
-  model.attentionScale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256, 0));
-  model.attentionSoftcap = softcapOf("attn_logit_softcapping", 0);
-  model.logitSoftcap = softcapOf("final_logit_softcapping", 0);
-  mustBeOff("use_bidirectional_attention");
-  mustAgree("_sliding_window_pattern", "sliding_window_pattern");
-  const char *patternKey =
-      config.has("_sliding_window_pattern") ? "_sliding_window_pattern" : "sliding_window_pattern";
-  const int64_t pattern = config.integer(patternKey, 1, 6);
-  readWindow(
-      4096, [](int64_t layer, int64_t every) { return (layer + 1) % every != 0; }, pattern,
-      config.has(patternKey) ? patternKey : "model_type");
-  // Layers with a window turn by a base of their own, without scaling.
-  RotaryConfig local{.pairing = RotaryPairing::halfSplit};
-  local.base = config.number("rope_local_base_freq", 10000, 0);
-  ConfigReader parts = config.inner("rope_parameters");
-  if (parts.has("sliding_attention")) {
-    ConfigReader sliding = parts.inner("sliding_attention");
-    heddle::mustAgree(config, "rope_local_base_freq", sliding, "rope_theta");
-    local.base = sliding.number("rope_theta", local.base, 0);
-    if (sliding.text("rope_type", "default") != "default")
-      sliding.fail("rope_type", "'default'");
-  }
-  if (model.window != 0)
-    model.windowRotary = local;
-}
-
-void Families::readOlmo2() {
-  readKin({.context = 2048, .normEpsilon = 1e-5});
-  readProjectionBiases();
-  model.queryKeyNorm = QueryKeyNorm::whole;
-  model.normBefore = false;
-  model.normAfter = true;
-}
-
-void Families::readGranite() {
-  readKin({.context = 2048});
-  readProjectionBiases();
-  model.mlpBias = config.boolean("mlp_bias", false);
-  model.embeddingScale = config.number("embedding_multiplier", 1, 0);
-  model.residualScale = config.number("residual_multiplier", 1, 0);
-  model.attentionScale = config.number("attention_multiplier", 1, 0);
-  model.logitScale = 1 / config.number("logits_scaling", 1, 0);
-}
-
-void Families::readGptSizes(const GptSizes &usual) {
-  model.width = config.integer("n_embd", 1, usual.width);
-  model.layers = config.integer("n_layer", 1, usual.layers);
-  model.heads = model.kvHeads = config.integer("n_head", 1, usual.heads);
-  model.hidden = config.integer("n_inner", 1, 4 * model.width);
-  model.vocabulary = config.integer("vocab_size", 1, usual.words);
-  model.context = config.integer("n_positions", 1, usual.context);
-  model.normEpsilon = config.number("layer_norm_epsilon", 1e-5, 0);
-  divideHeads("n_head");
-  readActivation("activation_function", "gelu_new");
-}
-
-void Families::readGpt2() {
-  model.architecture = Architecture::gpt2;
-  model.mergedQkv = model.inOut = true;
-  readGptSizes({.width = 768, .layers = 12, .heads = 12, .words = 50257, .context = 1024});
-  model.tiedEmbedding = config.boolean("tie_word_embeddings", true);
-  if (!config.boolean("scale_attn_weights", true))
-    config.fail("scale_attn_weights", "true");
-  mustBeOff("scale_attn_by_inverse_layer_idx");
-  mustBeOff("add_cross_attention");
-}
-
-void Families::readNeox() {
-  model.architecture = Architecture::neox;
-  model.width = config.integer("hidden_size", 1, 6144);
-  model.hidden = config.integer("intermediate_size", 1, 24576);
-  model.layers = config.integer("num_hidden_layers", 1, 44);
-  model.heads = model.kvHeads = config.integer("num_attention_heads", 1, 64);
-  model.vocabulary = config.integer("vocab_size", 1, 50432);
-  model.context = config.integer("max_position_embeddings", 1, 2048);
-  model.normEpsilon = config.number("layer_norm_eps", 1e-5, 0);
-  divideHeads("num_attention_heads");
-  readActivation("hidden_act", "gelu");
-  model.tiedEmbedding = config.boolean("tie_word_embeddings", false);
-  model.residual =
-      config.boolean("use_parallel_residual", true) ? Residual::parallel : Residual::sequential;
-  model.queryBias = model.outputBias = config.boolean("attention_bias", true);
-  model.mlpBias = true;
-  model.mergedQkv = model.qkvByHead = true;
-  model.rotary =
-      readHfRotary(config, model.headWidth, model.context,
-                   {.turned = 0.25, .olderBase = "rotary_emb_base", .olderTurned = "rotary_pct"});
-  for (const char *key : {"classifier_dropout", "hidden_dropout"})
-    config.harmless(key);
-}
-
-void Families::readGptj() {
-  model.architecture = Architecture::neox;
-  readGptSizes({.width = 4096, .layers = 28, .heads = 16, .words = 50400, .context = 2048});
-  model.tiedEmbedding = config.boolean("tie_word_embeddings", false);
-  model.residual = Residual::sharedNorm;
-  model.mlpBias = model.logitBias = true;
-  model.rotary = {.pairing = RotaryPairing::interleaved,
-                  .dims = config.integer("rotary_dim", 2, std::min<int64_t>(64, model.headWidth))};
-  if (model.rotary.dims > model.headWidth || model.rotary.dims % 2 != 0)
-    config.fail("rotary_dim", fmt::format("an even number up to {}", model.headWidth));
-  for (const char *key : {"rotary", "scale_attn_weights"})
-    if (!config.boolean(key, true))
-      config.fail(key, "true");
-}
-
-void Families::readStarcoder2() {
-  model.architecture = Architecture::neox;
-  model.width = config.integer("hidden_size", 1, 3072);
-  model.hidden = config.integer("intermediate_size", 1, 12288);
-  model.layers = config.integer("num_hidden_layers", 1, 30);
-  model.heads = config.integer("num_attention_heads", 1, 24);
-  model.kvHeads = config.integer("num_key_value_heads", 1, 2);
-  model.vocabulary = config.integer("vocab_size", 1, 49152);
-  model.context = config.integer("max_position_embeddings", 1, 4096);
-  model.normEpsilon = config.number("norm_epsilon", 1e-5, 0);
-  divideHeads("num_attention_heads");
-  checkHeads();
-  readActivation("hidden_act", "gelu_pytorch_tanh");
-  model.tiedEmbedding = config.boolean("tie_word_embeddings", true);
-  model.queryBias = model.outputBias = model.mlpBias = config.boolean("use_bias", true);
-  if (config.text("norm_type", "layer_norm") != "layer_norm")
-    config.fail("norm_type", "'layer_norm'");
-  if (config.text("mlp_type", "default") != "default")
-    config.fail("mlp_type", "'default'");
-  readWindow(0, everyLayer, 0);
-  if (!model.windowed.empty())
-    config.fail("layer_types", "one type for all layers");
-  model.rotary = readHfRotary(config, model.headWidth, model.context);
-  // What its ancestor named otherwise, and published configurations still have: they say "gelu" in
-  // the first beside the approximation in `hidden_act`, which alone the library reads.
-  config.harmless("activation_function");
-  mustAgree("layer_norm_epsilon", "norm_epsilon");
-  if (!config.boolean("scale_attn_weights", true))
-    config.fail("scale_attn_weights", "true");
-  for (const char *key : {"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
-                          "embedding_dropout", "residual_dropout"})
-    config.harmless(key);
-}
 
 /// One id, or several.
 std::vector<int64_t> readIds(const JsonValue &json, const char *key) {
@@ -482,12 +30,51 @@ std::vector<int64_t> readIds(const JsonValue &json, const char *key) {
   return ids;
 }
 
+/// A model for images too, and the family of its part for text.
+struct Holder {
+  std::string_view holder, text;
+};
+constexpr Holder holders[] = {{"gemma3", "gemma3_text"}};
+
+/// Where in a file the model for text is described.
+struct Described {
+  std::string family;
+  ConfigReader text;
+  bool isPart = false; ///< of a model for images too
+};
+
+Described findDescription(ConfigReader &config) {
+  const std::string family = config.text("model_type");
+  const auto holder = std::ranges::find(holders, family, &Holder::holder);
+  if (holder == std::end(holders))
+    return {family, config};
+  if (!config.has("text_config"))
+    config.fail("text_config", "an object");
+  ConfigReader text = config.inner("text_config");
+  if (text.text("model_type", std::string(holder->text)) != holder->text)
+    text.fail("model_type", inQuotes(holder->text));
+  mustAgree(config, "tie_word_embeddings", text, "tie_word_embeddings");
+  for (const char *key : hfImageKeys)
+    config.harmless(key);
+  return {std::string(holder->text), text, true};
+}
+
+/// The ids at `key` of the whole, or else of the part for text.
+std::vector<int64_t> readIds(ConfigReader &config, Described &described, const JsonValue &json,
+                             const char *key) {
+  const bool isHere = config.has(key), isInPart = described.isPart && described.text.has(key);
+  return readIds(!isHere && isInPart ? json["text_config"] : json, key);
+}
+
 } // namespace
 
 std::string hfFamilies() {
   std::vector<std::string_view> names;
-  for (const auto &[name, read] : Families::table())
+  for (const auto &[name, read] : hf::Families::table())
     names.push_back(name);
+  for (const Holder &holder : holders)
+    names.push_back(holder.holder);
+  std::ranges::sort(names);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -496,35 +83,38 @@ Result<HfConfig> parseHfConfig(const JsonValue &json, const std::string &name,
   if (!json.is_object())
     return dataError(name + ": is no JSON object");
   ConfigReader config(json, name);
-  const std::string family = config.text("model_type");
+  Described described = findDescription(config);
+  ConfigReader &text = described.text;
   if (config.error())
     return *config.error();
-  const auto found = std::ranges::find(Families::table(), family,
-                                       &std::pair<std::string_view, Families::Read>::first);
-  if (found == Families::table().end())
+  const auto found = std::ranges::find(hf::Families::table(), described.family,
+                                       &std::pair<std::string_view, hf::Families::Read>::first);
+  if (found == hf::Families::table().end())
     return dataError(fmt::format("{}: key 'model_type' is {}: heddle opens {}", name,
-                                 inQuotes(family), hfFamilies()));
-  Families families(config);
+                                 inQuotes(described.family), hfFamilies()));
+  hf::Families families(text);
   (families.*found->second)();
-  for (const char *key : hfHarmlessKeys)
+  HfConfig result{.model = families.model, .isTextPart = described.isPart};
+  result.model.family = described.family;
+  if (described.isPart)
+    result.model.tiedEmbedding = config.boolean("tie_word_embeddings", result.model.tiedEmbedding);
+  for (const char *key : hfHarmlessKeys) {
     config.harmless(key);
-  for (const char *key : {"bos_token_id", "eos_token_id"})
-    config.harmless(key);
+    text.harmless(key);
+  }
+  if (const auto begin = readIds(config, described, json, "bos_token_id"); begin.size() == 1)
+    result.beginToken = begin.front();
+  result.endTokens = readIds(config, described, json, "eos_token_id");
   if (config.error())
     return *config.error();
-
-  HfConfig result{.model = families.model};
-  result.model.family = family;
   for (const std::string &key : config.unknown()) {
     if (std::ranges::find(allowUnknown, key) == allowUnknown.end())
       return dataError(fmt::format("{}: key {} is not known for {} and could change the result; "
                                    "--allow-unknown {} goes on without it",
-                                   name, inQuotes(key), family, inQuotes(key)));
+                                   name, inQuotes(key), described.family, inQuotes(key)));
     result.unknown.push_back(key);
   }
-  if (const auto begin = readIds(json, "bos_token_id"); begin.size() == 1)
-    result.beginToken = begin.front();
-  result.endTokens = readIds(json, "eos_token_id");
+  result.unused = config.unused();
   return result;
 }
 

@@ -15,7 +15,10 @@ struct HfConfig {
   ModelConfig model;
   std::optional<int64_t> beginToken = std::nullopt;
   std::vector<int64_t> endTokens = {};
+  /// Whether it is of a model for images too, of which this is the part for text.
+  bool isTextPart = false;
   std::vector<std::string> unknown = {}; ///< keys that were left out, by leave of `allowUnknown`
+  std::vector<std::string> unused = {};  ///< keys that change no result
 };
 
 /// Reads `json`, the content of the file called `name` in errors. Where a key is missing, the

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Weights = std::vector<fs::path>;
+constexpr std::string_view ofImages = "for images";
 
 /// Maps a safetensors file and adds its tensors.
 Status addFile(StoredFiles &stored, const fs::path &path) {
@@ -83,23 +83,51 @@ Result<StoredFiles> openWeights(const fs::path &folder) {
   return added ? Result<StoredFiles>(std::move(stored)) : added.error();
 }
 
-/// Buffers that older versions of the library saved: tables and masks that follow from the rest.
-bool isBuffer(std::string_view name) {
-  return name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
-         name.ends_with(".attn.masked_bias") || name.ends_with(".attention.bias") ||
-         name.ends_with(".attention.masked_bias");
+/// Why a tensor of this name is not used, if it is not: buffers that older versions of the library
+/// saved follow from the rest.
+std::string whyUnused(std::string_view name, bool isTextPart) {
+  for (const std::string_view buffer : {"rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias",
+                                        ".attention.bias", ".attention.masked_bias"})
+    if (name.ends_with(buffer))
+      return "follows from the configuration";
+  for (const std::string_view part : {"vision_tower.", "multi_modal_projector."})
+    if (isTextPart && (name.starts_with(part) || name.starts_with(fmt::format("model.{}", part))))
+      return std::string(ofImages);
+  return "";
 }
 
-/// Published without the name of the whole, as the first GPT-2 was: gives it to each.
-void completeNames(StoredFiles &stored, const ModelConfig &config) {
-  if (config.architecture != Architecture::gpt2)
-    return;
-  if (std::ranges::none_of(stored.tensors,
-                           [](const auto &t) { return t.tensor.name == "wte.weight"; }))
-    return;
-  for (StoredFiles::Tensor &tensor : stored.tensors)
-    if (tensor.tensor.name != "lm_head.weight")
-      tensor.tensor.name = "transformer." + tensor.tensor.name;
+/// Where the parameters of this folder are: its names may begin otherwise than the scheme's.
+FindPlace placesIn(const StoredFiles &stored, const HfConfig &config) {
+  auto begins = [&](std::string_view prefix) {
+    return std::ranges::any_of(
+        stored.tensors, [&](const auto &each) { return each.tensor.name.starts_with(prefix); });
+  };
+  std::vector<std::pair<std::string_view, std::string_view>> renamed;
+  // Published without the name of the whole, as the first GPT-2 was.
+  if (config.model.architecture == Architecture::gpt2 && begins("wte."))
+    renamed = {{"transformer.", ""}};
+  // In a model for images too, by older and newer versions of the library.
+  if (config.isTextPart && begins("language_model."))
+    renamed = {{"model.", "language_model.model."}, {"lm_head.", "language_model.lm_head."}};
+  else if (config.isTextPart && begins("model.language_model."))
+    renamed = {{"model.", "model.language_model."}};
+  return [renamed](const ModelConfig &model, std::string_view parameter) {
+    Place place = placeInTransformers(model, parameter);
+    for (const auto &[scheme, folder] : renamed)
+      if (place.published.starts_with(scheme)) {
+        place.published.replace(0, scheme.size(), folder);
+        break;
+      }
+    return place;
+  };
+}
+
+/// Says what of the files a model for text leaves out.
+void noteImages(Checkpoint &checkpoint) {
+  const auto count = std::ranges::count(checkpoint.unused, ofImages, &UnusedTensor::reason);
+  checkpoint.remarks.push_back(fmt::format("{}: is a model for images too, of which the part for "
+                                           "text is taken, without {} tensors",
+                                           checkpoint.path, count));
 }
 
 Result<Checkpoint> open(const std::string &path, const fs::path &folder, Result<StoredFiles> stored,
@@ -121,14 +149,16 @@ Result<Checkpoint> open(const std::string &path, const fs::path &folder, Result<
       .config = config->model,
       .beginToken = config->beginToken,
       .endTokens = config->endTokens};
-  for (const std::string &key : config->unknown)
-    checkpoint.remarks.push_back(configPath + ": goes on without key " + inQuotes(key));
-  completeNames(*stored, checkpoint.config);
-  if (Status dropped = dropTiedOutput(*stored, checkpoint.config, placeInTransformers); !dropped)
-    return dropped.error();
-  if (Status resolved = resolveTensors(checkpoint, *stored, placeInTransformers, isBuffer, options);
+  checkpoint.unusedKeys = config->unused;
+  const bool isTextPart = config->isTextPart;
+  if (Status resolved = resolveTensors(
+          checkpoint, *stored, placesIn(*stored, *config),
+          [&](std::string_view name) { return whyUnused(name, isTextPart); }, options);
       !resolved)
     return resolved.error();
+  noteAllowed(checkpoint, configPath, config->unknown, options);
+  if (isTextPart)
+    noteImages(checkpoint);
   noteOddMarks(checkpoint);
   return checkpoint;
 }

@@ -95,4 +95,10 @@ inline constexpr const char *hfHarmlessKeys[] = {
     "use_cache",
 };
 
+/// What a model for images too says beside its part for text.
+inline constexpr const char *hfImageKeys[] = {
+    "boi_token_id",   "boi_token_index",   "eoi_token_id",        "eoi_token_index",
+    "image_token_id", "image_token_index", "mm_tokens_per_image", "vision_config",
+};
+
 } // namespace heddle

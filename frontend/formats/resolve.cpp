@@ -30,7 +30,7 @@ public:
 
   Status take(const WeightShape &parameter, const Place &place);
   Status takeExperts(const WeightShape &parameter, std::string_view published);
-  Status checkLeftOver(bool (*isHarmless)(std::string_view), const OpenOptions &options);
+  Status sortLeftOver(const FindPlace &place, const WhyUnused &why, const OpenOptions &options);
 
 private:
   const std::string &fileOf(const StoredFiles::Tensor &tensor) const {
@@ -116,22 +116,36 @@ Status Resolver::take(const WeightShape &parameter, const Place &place) {
   return {};
 }
 
-Status Resolver::checkLeftOver(bool (*isHarmless)(std::string_view), const OpenOptions &options) {
+Status Resolver::sortLeftOver(const FindPlace &place, const WhyUnused &why,
+                              const OpenOptions &options) {
+  const std::string tied =
+      checkpoint.config.tiedEmbedding ? place(checkpoint.config, "output").published : "";
   for (const StoredFiles::Tensor &tensor : stored.tensors) {
     const std::string &name = tensor.tensor.name;
     if (used.contains(name))
       continue;
+    UnusedTensor unused{.published = name,
+                        .storage = tensor.tensor.storage,
+                        .shape = tensor.tensor.shape,
+                        .file = tensor.file,
+                        .offset = tensor.tensor.offset,
+                        .bytes = tensor.tensor.bytes,
+                        .reason = why(name)};
     if (std::ranges::find(options.allowUnknown, name) != options.allowUnknown.end()) {
+      unused.reason = "allowed to be unknown";
       checkpoint.remarks.push_back(
           fmt::format("{}: goes on without tensor {}", fileOf(tensor), inQuotes(name)));
-      continue;
-    }
-    if (!isHarmless(name))
+    } else if (name == tied) {
+      unused.reason = "tied to token_embedding, which it must equal";
+      unused.copyOf = "token_embedding";
+    } else if (unused.reason.empty()) {
       return dataError(fmt::format("{}: tensor {} [{}] is not known for {} and could change the "
                                    "result; --allow-unknown {} goes on without it",
                                    fileOf(tensor), inQuotes(name),
                                    fmt::join(tensor.tensor.shape, ", "), checkpoint.config.family,
                                    inQuotes(name)));
+    }
+    checkpoint.unused.push_back(std::move(unused));
   }
   return {};
 }
@@ -151,30 +165,38 @@ void noteOddMarks(Checkpoint &checkpoint) {
     check("ends", id);
 }
 
-Status dropTiedOutput(StoredFiles &stored, const ModelConfig &config, FindPlace place) {
-  auto found = [&](std::string_view parameter) {
-    const std::string name = place(config, parameter).published;
-    return std::ranges::find_if(stored.tensors,
-                                [&](const auto &entry) { return entry.tensor.name == name; });
-  };
-  const auto output = found("output"), table = found("token_embedding");
-  if (!config.tiedEmbedding || output == stored.tensors.end() || table == stored.tensors.end())
-    return {};
-  auto bytes = [&](const StoredFiles::Tensor &entry) {
-    return stored.files[entry.file]->bytes().subspan(entry.tensor.offset, entry.tensor.bytes);
-  };
-  if (output->tensor.storage != table->tensor.storage ||
-      !std::ranges::equal(bytes(*output), bytes(*table)))
-    return dataError(fmt::format("{}: tensor {} differs from {}, but the configuration says that "
-                                 "they are one (tied embeddings)",
-                                 stored.names[output->file], inQuotes(output->tensor.name),
-                                 inQuotes(table->tensor.name)));
-  stored.tensors.erase(output);
+Status compareCopies(const Checkpoint &checkpoint) {
+  for (const UnusedTensor &tensor : checkpoint.unused) {
+    const TensorInfo *original = checkpoint.find(tensor.copyOf);
+    if (!original)
+      continue;
+    const auto copy = checkpoint.files[tensor.file]->bytes().subspan(tensor.offset, tensor.bytes);
+    if (tensor.storage != original->storage ||
+        !std::ranges::equal(copy, checkpoint.bytes(*original)))
+      return dataError(fmt::format("{}: tensor {} differs from {}, but the configuration says that "
+                                   "they are one (tied embeddings)",
+                                   checkpoint.path, inQuotes(tensor.published),
+                                   inQuotes(original->published)));
+  }
   return {};
 }
 
-Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, FindPlace place,
-                      bool (*isHarmless)(std::string_view), const OpenOptions &options) {
+void noteAllowed(Checkpoint &checkpoint, const std::string &configuration,
+                 const std::vector<std::string> &leftOut, const OpenOptions &options) {
+  for (const std::string &key : leftOut)
+    checkpoint.remarks.push_back(configuration + ": goes on without key " + inQuotes(key));
+  for (const std::string &name : options.allowUnknown) {
+    const bool isKey = std::ranges::find(leftOut, name) != leftOut.end();
+    const bool isTensor = std::ranges::any_of(
+        checkpoint.unused, [&](const UnusedTensor &tensor) { return tensor.published == name; });
+    if (!isKey && !isTensor)
+      checkpoint.remarks.push_back(fmt::format(
+          "{}: has no unknown key or tensor {} to go on without", checkpoint.path, inQuotes(name)));
+  }
+}
+
+Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, const FindPlace &place,
+                      const WhyUnused &why, const OpenOptions &options) {
   if (checkpoint.config.layers > int64_t(stored.tensors.size()))
     return dataError(fmt::format("{}: the configuration asks for {} layers, but there are only {} "
                                  "tensors",
@@ -189,7 +211,7 @@ Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, FindPla
   for (const WeightShape &parameter : graph.weights())
     if (Status taken = resolver.take(parameter, place(checkpoint.config, parameter.name)); !taken)
       return taken.error();
-  return resolver.checkLeftOver(isHarmless, options);
+  return resolver.sortLeftOver(place, why, options);
 }
 
 } // namespace heddle

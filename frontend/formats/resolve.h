@@ -43,16 +43,23 @@ struct StoredFiles {
 void noteOddMarks(Checkpoint &checkpoint);
 
 /// Where parameters are found, by a naming scheme.
-using FindPlace = Place (*)(const ModelConfig &, std::string_view);
+using FindPlace = std::function<Place(const ModelConfig &, std::string_view)>;
+/// Why a tensor of this name has no influence; empty where it may have some.
+using WhyUnused = std::function<std::string(std::string_view)>;
 
-/// Removes the weights of the output of a model whose embedding is tied. Error (data): they differ
-/// from the embedding's.
-Status dropTiedOutput(StoredFiles &stored, const ModelConfig &config, FindPlace place);
+/// Finds a tensor for each parameter of the model `checkpoint.config` describes, and notes the
+/// others as unused: weights of an output that is tied to the embedding, what `why` gives a reason
+/// for, and what `options` allow, with a remark. Errors (data), naming the tensor: it is missing;
+/// of another shape; of a type that is not read; or left over for no reason.
+Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, const FindPlace &place,
+                      const WhyUnused &why, const OpenOptions &options);
 
-/// Finds a tensor for each parameter of the model `checkpoint.config` describes. Errors (data),
-/// naming the tensor: it is missing; of another shape; of a type that is not read; or left over,
-/// unless `isHarmless` says that it has no influence or `options` allow it.
-Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, FindPlace place,
-                      bool (*isHarmless)(std::string_view), const OpenOptions &options);
+/// Reads the tensors that are unused because they are copies of others. Error (data): one is not.
+Status compareCopies(const Checkpoint &checkpoint);
+
+/// Notes the keys of a configuration that were left out by leave of `options`, and what `options`
+/// allow but nothing here is called.
+void noteAllowed(Checkpoint &checkpoint, const std::string &configuration,
+                 const std::vector<std::string> &leftOut, const OpenOptions &options);
 
 } // namespace heddle

@@ -9,13 +9,14 @@ void read(std::string_view input) {
   const auto file = parseGguf(bytesOf(input), "fuzz");
   if (!file)
     return;
-  const auto model = ggufConfig(*file);
-  if (!model)
-    return requireClear(model.error());
-  require(model->width >= 1 && model->layers >= 1 && model->kvHeads >= 1 && model->headWidth >= 1,
+  const auto config = ggufConfig(*file);
+  if (!config)
+    return requireClear(config.error());
+  const ModelConfig &model = config->model;
+  require(model.width >= 1 && model.layers >= 1 && model.kvHeads >= 1 && model.headWidth >= 1,
           "sizes are at least 1");
-  require(model->heads % model->kvHeads == 0, "keys are shared by whole groups of heads");
-  require(model->experts >= model->expertsPerToken, "there are as many experts as a token takes");
+  require(model.heads % model.kvHeads == 0, "keys are shared by whole groups of heads");
+  require(model.experts >= model.expertsPerToken, "there are as many experts as a token takes");
 }
 
 /// A model of `architecture` as far as its configuration goes.

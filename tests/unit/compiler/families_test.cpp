@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 using namespace heddle;
 using namespace heddle::test::written;
 using test::addMatrix;
@@ -26,15 +28,24 @@ namespace {
 std::vector<int32_t> someIds(size_t count) { return test::someIds(count, words, 7); }
 
 /// The model from a folder, by the interpreter and as native code in pieces.
-void expectRunsAsWritten(const WrittenModel &model) {
+void expectRunsAsWritten(const WrittenModel &model, const test::Vector &expected) {
   const test::TemporaryFolder folder;
   auto loaded = loadModel(writeFolder(folder, model));
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::vector<int32_t> ids = someIds(21);
-  const test::Vector expected = test::plainLogits(model.meaning, model.tensors, ids);
   expectExactLogits(*loaded, ids, expected);
   const std::vector<float> native = nativeLogits(*loaded, ids, {11, 8, 1, 1}, 64);
   EXPECT_LE(difference(native, expected).rms, 1e-5);
+}
+
+void expectRunsAsWritten(const WrittenModel &model) {
+  expectRunsAsWritten(model, test::plainLogits(model.meaning, model.tensors, someIds(21)));
+}
+
+std::string errorOf(const WrittenModel &model, const LoadOptions &options = {}) {
+  const test::TemporaryFolder folder;
+  auto loaded = loadModel(writeFolder(folder, model), options);
+  return loaded ? "opened" : loaded.error().message;
 }
 
 class Families : public testing::TestWithParam<test::NamedModel> {};
@@ -58,13 +69,59 @@ TEST(Mixtures, MayHavePlainLayersAndWeightsThatDoNotSumToOne) {
   expectRunsAsWritten(model);
 }
 
-//===-- What is refused -----------------------------------------------------------------------===//
-
-std::string errorOf(const WrittenModel &model, const LoadOptions &options = {}) {
-  const test::TemporaryFolder folder;
-  auto loaded = loadModel(writeFolder(folder, model), options);
-  return loaded ? "opened" : loaded.error().message;
+/// `model`, a Gemma 3, as the part for text of a model for images too; `names` of the library begin
+/// with these instead.
+WrittenModel withImages(const WrittenModel &model, const std::map<std::string, std::string> &names,
+                        const std::string &ofImages) {
+  WrittenModel whole = model;
+  json::Object text = model.config;
+  // Both spellings of where the ids of marks are told.
+  whole.config = json::Object{{"model_type", "gemma3"},
+                              {"eos_token_id", json::Array{1, 3}},
+                              {"mm_tokens_per_image", 256},
+                              {"vision_config", json::Object{{"hidden_size", 8}}}};
+  text["bos_token_id"] = 2;
+  whole.config["text_config"] = std::move(text);
+  whole.tensors.clear();
+  for (const auto &[name, tensor] : model.tensors) {
+    std::string renamed = name;
+    for (const auto &[from, to] : names)
+      if (name.starts_with(from))
+        renamed = to + name.substr(from.size());
+    whole.tensors[renamed] = tensor;
+  }
+  for (const char *name : {"vision_tower.vision_model.embeddings.patch_embedding.weight",
+                           "multi_modal_projector.mm_input_projection_weight"})
+    whole.tensors[ofImages + name] = test::madeTensor(name, {8, 3}, 1);
+  return whole;
 }
+
+TEST(ImageModels, RunTheirPartForText) {
+  WrittenModel model;
+  for (const test::NamedModel &named : test::writtenModels())
+    if (named.name == std::string("gemma3"))
+      model = named.make();
+  const std::vector<WrittenModel> published = {
+      withImages(model, {{"model.", "language_model.model."}}, ""),
+      withImages(model, {{"model.", "model.language_model."}}, "model.")};
+  for (const WrittenModel &whole : published) {
+    expectRunsAsWritten(whole, test::plainLogits(model.meaning, model.tensors, someIds(21)));
+    const test::TemporaryFolder folder;
+    const auto checkpoint = openCheckpoint(writeFolder(folder, whole));
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    EXPECT_EQ(checkpoint->beginToken, 2);
+    EXPECT_EQ(checkpoint->endTokens, (std::vector<int64_t>{1, 3}));
+    EXPECT_EQ(checkpoint->unused.size(), 2u);
+    ASSERT_FALSE(checkpoint->remarks.empty());
+    EXPECT_NE(checkpoint->remarks.front().find("without 2 tensors"), std::string::npos);
+    WrittenModel more = whole;
+    more.tensors["audio_tower.weight"] = test::madeTensor("a", {2}, 1);
+    EXPECT_NE(errorOf(more).find("tensor 'audio_tower.weight' [2] is not known"),
+              std::string::npos);
+  }
+}
+
+//===-- What is refused -----------------------------------------------------------------------===//
 
 TEST(HfFolder, NothingIsIgnored) {
   WrittenModel model = untied(writtenKin("llama"));

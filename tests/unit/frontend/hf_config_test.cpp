@@ -404,6 +404,60 @@ TEST(HfConfig, ReadsWhatMakesGemma) {
   EXPECT_EQ(newer.windowRotary->base, 555);
 }
 
+// What the larger models of the third kind say, and what they leave to the library.
+TEST(HfConfig, ReadsThePartForTextOfModelsForImages) {
+  const JsonValue json = {
+      {"model_type", "gemma3"},
+      {"architectures", {"Gemma3ForConditionalGeneration"}},
+      {"boi_token_index", 255999},
+      {"eos_token_id", {1, 106}},
+      {"vision_config", {{"num_hidden_layers", 27}, {"model_type", "siglip_vision_model"}}},
+      {"text_config",
+       {{"model_type", "gemma3_text"},
+        {"hidden_size", 2560},
+        {"intermediate_size", 10240},
+        {"num_hidden_layers", 34},
+        {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+        {"sliding_window", 1024}}}};
+  const HfConfig config = read(json);
+  const ModelConfig &model = config.model;
+  EXPECT_TRUE(config.isTextPart && model.tiedEmbedding);
+  EXPECT_EQ(model.family, "gemma3_text");
+  EXPECT_EQ(model.width, 2560);
+  EXPECT_EQ(model.heads, 8);
+  EXPECT_EQ(model.kvHeads, 4);
+  EXPECT_EQ(model.headWidth, 256);
+  EXPECT_EQ(model.vocabulary, 262208);
+  EXPECT_EQ(model.context, 131072);
+  EXPECT_EQ(model.window, 1024);
+  EXPECT_FALSE(model.windowed.at(5));
+  EXPECT_EQ(model.rotary.scaling.factor, 8);
+  EXPECT_EQ(model.windowRotary->scaling.kind, Kind::none);
+  EXPECT_THAT(config.endTokens, ElementsAre(1, 106));
+  EXPECT_THAT(config.unused, ElementsAre("architectures", "boi_token_index", "vision_config"));
+  EXPECT_FALSE(read(with(json, {{"tie_word_embeddings", false}})).model.tiedEmbedding);
+
+  JsonValue other = json;
+  other["text_config"]["layer_skip"] = 2;
+  EXPECT_THAT(errorOf(other), HasSubstr("key 'text_config.layer_skip' is not known"));
+  EXPECT_THAT(read(other, {"text_config.layer_skip"}).unknown,
+              ElementsAre("text_config.layer_skip"));
+  other = json;
+  other["text_config"]["tie_word_embeddings"] = true;
+  EXPECT_THAT(errorOf(with(other, {{"tie_word_embeddings", false}})),
+              HasSubstr("keys 'tie_word_embeddings' and 'text_config.tie_word_embeddings' "
+                        "disagree"));
+  other = json;
+  other["text_config"]["model_type"] = "llama";
+  EXPECT_THAT(errorOf(other), HasSubstr("key 'text_config.model_type' is 'llama': expected "
+                                        "'gemma3_text'"));
+  EXPECT_THAT(errorOf(with(json, {{"text_config", nullptr}})),
+              HasSubstr("key 'text_config' is missing: expected an object"));
+  EXPECT_THAT(errorOf(with(json, {{"audio_config", 1}})), HasSubstr("key 'audio_config' is not"));
+  EXPECT_THAT(errorOf(with(llamaJson(), {{"text_config", JsonValue::object()}})),
+              HasSubstr("key 'text_config' is not known for llama"));
+}
+
 TEST(HfConfig, ReadsMixtures) {
   const auto family = [](const char *name, const JsonValue &changes) {
     return read(with(with(llamaJson(), {{"model_type", name}}), changes)).model;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t elements = int64_t{1} << 29, dataBytes = elements * 4; // 2 GB of f32
 
-/// Inspects a file of 2 GB, all of whose data are a hole: reading them would take memory and time.
-void expectHeadersOnly(const std::string &path, const std::string &tensor) {
+/// Inspects a file, all of whose data are a hole: reading them would take memory and time.
+Result<Inspection> inspectWithin(const std::string &path) {
   const auto used = [] {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
@@ -24,12 +24,17 @@ void expectHeadersOnly(const std::string &path, const std::string &tensor) {
   const rusage before = used();
   const auto inspected = inspectFiles(path);
   const rusage after = used();
+  // Every page that is touched is a fault: 2 GB are half a million of 4 KB, a thousand of 2 MB.
+  EXPECT_LT(after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt, 500);
+  return inspected;
+}
+
+void expectHeadersOnly(const std::string &path, const std::string &tensor) {
+  const auto inspected = inspectWithin(path);
   ASSERT_TRUE(inspected) << inspected.error().message;
   ASSERT_EQ(inspected->tensors.size(), 1u);
   EXPECT_EQ(inspected->tensors[0].name, tensor);
   EXPECT_EQ(inspected->tensors[0].bytes, uint64_t(dataBytes));
-  // Every page that is touched is a fault: 2 GB are half a million of 4 KB, a thousand of 2 MB.
-  EXPECT_LT(after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt, 500);
 }
 
 /// Writes `header`, and a hole up to the end of the data.
@@ -51,6 +56,48 @@ TEST(Inspect, ReadsTheHeadersOfLargeFilesAlone) {
   std::string bytes;
   test::put(bytes, uint64_t(header.size()));
   expectHeadersOnly(writeLarge(folder, "large.safetensors", bytes + header), "table");
+}
+
+// A copy of a tied table is compared when the model is run.
+TEST(Inspect, ReadsNoTablesThatAreTied) {
+  const test::TemporaryFolder folder;
+  folder.write("config.json", R"({"model_type":"llama","hidden_size":64,"intermediate_size":64,)"
+                              R"("num_hidden_layers":1,"num_attention_heads":1,"vocab_size":)" +
+                                  std::to_string(elements / 64) +
+                                  R"(,"tie_word_embeddings":true,"torch_dtype":"float32"})");
+  const std::string layer = "model.layers.0.";
+  const std::string matrices[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                                  "self_attn.o_proj", "mlp.gate_proj",    "mlp.up_proj",
+                                  "mlp.down_proj"};
+  std::string header = "{";
+  int64_t offset = 0;
+  auto add = [&](const std::string &name, const std::string &shape, int64_t count) {
+    header += (offset ? ",\"" : "\"") + name + R"(":{"dtype":"F32","shape":[)" + shape +
+              R"(],"data_offsets":[)" + std::to_string(offset) + "," +
+              std::to_string(offset + count * 4) + "]}";
+    offset += count * 4;
+  };
+  for (const std::string &name : matrices)
+    add(layer + name + ".weight", "64,64", 64 * 64);
+  for (const std::string &name :
+       {layer + "input_layernorm.weight", layer + "post_attention_layernorm.weight",
+        std::string("model.norm.weight")})
+    add(name, "64", 64);
+  for (const char *name : {"model.embed_tokens.weight", "lm_head.weight"})
+    add(name, std::to_string(elements / 64) + ",64", elements);
+  header += "}";
+  std::string bytes;
+  test::put(bytes, uint64_t(header.size()));
+  const std::string path = folder.write("model.safetensors", bytes + header);
+  std::filesystem::resize_file(path, 8 + header.size() + uint64_t(offset));
+
+  const auto inspected = inspectWithin(std::filesystem::path(path).parent_path().string());
+  ASSERT_TRUE(inspected) << inspected.error().message;
+  EXPECT_TRUE(inspected->runs);
+  EXPECT_EQ(inspected->tensors.back().name, "lm_head.weight");
+  EXPECT_EQ(inspected->tensors.back().use,
+            "not used: tied to token_embedding, which it must equal");
+  EXPECT_EQ(inspected->model.back().value, "torch_dtype");
 }
 
 } // namespace
