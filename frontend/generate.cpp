@@ -93,7 +93,8 @@ static double logLikelihood(std::span<const float> logits, int32_t token) {
   return static_cast<double>(logits[static_cast<size_t>(token)]) - largest - std::log(sum);
 }
 
-Result<TextScore> scoreTokens(Session &session, std::vector<int32_t> ids, int32_t bos) {
+Result<TextScore> scoreTokens(Session &session, std::vector<int32_t> ids, int32_t bos,
+                              const std::function<void(int64_t, int64_t)> &progress) {
   constexpr size_t mostRows = 64; // logits of a row may be a megabyte
   TextScore score;
   score.ids = std::move(ids);
@@ -127,6 +128,8 @@ Result<TextScore> scoreTokens(Session &session, std::vector<int32_t> ids, int32_
         score.sum += score.logLikelihoods[place];
         ++score.scored;
       }
+      if (progress)
+        progress(static_cast<int64_t>(first + at + chunk.size()), std::ssize(score.ids));
     }
   }
   return score;

@@ -58,7 +58,9 @@ struct TextScore {
 };
 
 /// Scores `ids` in windows as long as the session's context, each on its own and, where `bos` is
-/// not negative, after that id. Forgets what the session held. Errors: those of `Session::prefill`.
-Result<TextScore> scoreTokens(Session &session, std::vector<int32_t> ids, int32_t bos);
+/// not negative, after that id; tells `progress` how many of all ids it has gone past. Forgets what
+/// the session held. Errors: those of `Session::prefill`.
+Result<TextScore> scoreTokens(Session &session, std::vector<int32_t> ids, int32_t bos,
+                              const std::function<void(int64_t, int64_t)> &progress = {});
 
 } // namespace heddle

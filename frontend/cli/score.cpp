@@ -44,6 +44,7 @@ std::string table(const TextScore &score, int64_t context) {
 struct Tokens {
   std::vector<int32_t> ids;
   int32_t bos = TextMarks::none; ///< what windows begin with
+  bool leavesEnd = false;        ///< whether the tokenizer would end it with a mark
 };
 
 } // namespace
@@ -68,7 +69,7 @@ static Result<Tokens> readTokens(const std::string &file, const LoadedModel &mod
   if (count + (bos != TextMarks::none) < 2)
     return dataError(fmt::format("{}: has {}, expected one that another stands before", file,
                                  counted(count, "token")));
-  return Tokens{std::move(*ids), bos};
+  return Tokens{std::move(*ids), bos, marks.addsEos};
 }
 
 int score(const Invocation &invocation) {
@@ -115,7 +116,13 @@ int score(const Invocation &invocation) {
     return fail(session.error());
   if (!quiet)
     noteContext(context, *model, compiled->info());
-  auto result = scoreTokens(*session, std::move(tokens.ids), tokens.bos);
+  if (tokens.leavesEnd && !quiet)
+    note("the tokenizer ends texts with a mark, which is not scored");
+  ProgressLine progress(!quiet);
+  auto result =
+      scoreTokens(*session, std::move(tokens.ids), tokens.bos,
+                  [&](int64_t done, int64_t total) { progress.update("scoring", done, total); });
+  progress.clear();
   if (!result)
     return fail(result.error());
   Status printed = report(table(*result, context), describe(*result, context), json);
