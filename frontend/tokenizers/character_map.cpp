@@ -141,11 +141,11 @@ Result<Normalizer> precompiledNormalizer(CharacterMap map) {
     return clusters.error();
   constexpr size_t longestCluster = 5; // longer ones are never looked up whole
   return Normalizer([map = std::move(map), clusters = *clusters](std::string &text) -> Status {
-    const auto ranges = clusters.findAll(text);
-    if (!ranges)
-      return ranges.error();
+    std::vector<TextRange> ranges;
+    if (Status status = PatternSearch(clusters, text.size()).findAll(text, ranges); !status)
+      return status;
     std::string result;
-    for (const TextRange &range : *ranges) {
+    for (const TextRange &range : ranges) {
       std::string_view cluster =
           std::string_view(text).substr(range.begin, range.end - range.begin);
       if (cluster.size() <= longestCluster)

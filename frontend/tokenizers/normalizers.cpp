@@ -113,16 +113,16 @@ Normalizer lowercase() {
 
 Normalizer replaceAll(Pattern pattern, std::string with) {
   return [=](std::string &text) -> Status {
-    const auto matches = pattern.findAll(text);
-    if (!matches)
-      return matches.error();
-    if (matches->empty())
+    std::vector<TextRange> matches;
+    if (Status status = PatternSearch(pattern, text.size()).findAll(text, matches); !status)
+      return status;
+    if (matches.empty())
       return {};
     std::string replaced;
     size_t at = 0;
-    if (with.size() * matches->size() > mostNormalizedBytes)
+    if (with.size() * matches.size() > mostNormalizedBytes)
       return normalizedTooLong();
-    for (const TextRange &match : *matches) {
+    for (const TextRange &match : matches) {
       replaced.append(text, at, match.begin - at).append(with);
       at = match.end;
     }

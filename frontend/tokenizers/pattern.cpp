@@ -1,6 +1,7 @@
 #include "frontend/tokenizers/pattern.h"
 
 #include "frontend/formats/quote.h"
+#include "frontend/tokenizers/pattern_dialect.h"
 #include "frontend/tokenizers/utf8.h"
 
 #include <fmt/format.h>
@@ -14,15 +15,19 @@ namespace heddle {
 
 namespace {
 
-// Enough for a megabyte of one character, and an end to expressions that explode.
-constexpr uint32_t mostSteps = 20'000'000;
 constexpr uint32_t mostHeapKilobytes = 512 * 1024;
+constexpr uint32_t ownCallout = 255; ///< before each item, where all work is counted
 
 struct Freer {
   void operator()(pcre2_code *code) const { pcre2_code_free(code); }
+  void operator()(pcre2_compile_context *context) const { pcre2_compile_context_free(context); }
   void operator()(pcre2_match_context *context) const { pcre2_match_context_free(context); }
   void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
 };
+using CompiledCode = std::unique_ptr<pcre2_code, Freer>;
+using MatchData = std::unique_ptr<pcre2_match_data, Freer>;
+
+PCRE2_SPTR bytesOf(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 std::string messageOf(int error) {
   std::array<PCRE2_UCHAR, 200> text{};
@@ -30,71 +35,147 @@ std::string messageOf(int error) {
   return reinterpret_cast<const char *>(text.data());
 }
 
-// The two dialects differ in what `\s`, `\w` and `\h` are: PCRE2 counts U+180E as a space, no marks
-// as parts of words, and `\h` as spaces. Written as the contents of a class.
-constexpr std::string_view spaces = R"(\x{9}-\x{d}\x{85}\p{Z})";
-constexpr std::string_view wordCharacters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-constexpr std::string_view hexDigits = "0-9A-Fa-f";
+/// Oniguruma's lines end with a line feed, and `^` and `$` stand at every line.
+CompiledCode compiled(std::string_view expression, uint32_t more, int &error, size_t &offset) {
+  const std::unique_ptr<pcre2_compile_context, Freer> context(
+      pcre2_compile_context_create(nullptr));
+  if (context)
+    pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  return CompiledCode(
+      pcre2_compile(bytesOf(expression), expression.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | more,
+                    &error, &offset, context.get()));
+}
 
-/// The expression in the dialect of PCRE2. A name of more than two letters is a script's:
-/// PCRE2 would take it for the characters that the script shares with others too. Errors (data):
-/// classes joined and intersected, which are Oniguruma's alone: PCRE2 would take the signs as they
-/// are.
-Result<std::string> translated(std::string_view expression) {
-  std::string result;
-  bool inClass = false;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    const char c = expression[i];
-    const char next = i + 1 < expression.size() ? expression[i + 1] : '\0';
-    if (c != '\\') {
-      if (inClass && ((c == '[' && next != ':') || (c == '&' && next == '&')))
-        return dataError(fmt::format("the expression {} is not understood: it has a class inside a "
-                                     "class (at {})",
-                                     inQuotes(expression), i));
-      inClass = inClass ? c != ']' : c == '[';
-      result += c;
-      continue;
-    }
-    ++i;
-    const bool isNegated = next == 'S' || next == 'W' || next == 'H';
-    const std::string_view set = next == 's' || next == 'S'   ? spaces
-                                 : next == 'w' || next == 'W' ? wordCharacters
-                                 : next == 'h' || next == 'H' ? hexDigits
-                                                              : "";
-    if (!set.empty() && !(inClass && isNegated)) {
-      const char *open = inClass ? "" : isNegated ? "[^" : "[";
-      result += fmt::format("{}{}{}", open, set, inClass ? "" : "]");
-      continue;
-    }
-    result += c;
-    result += next;
-    const size_t close = expression.find('}', i);
-    if ((next == 'p' || next == 'P') && close != std::string_view::npos &&
-        expression.substr(i + 1).starts_with('{') && close - i > 4) {
-      const std::string_view name = expression.substr(i + 2, close - i - 2);
-      const bool isScript = name.find_first_of(":=^") == std::string_view::npos && name != "Any" &&
-                            name != "Alphabetic";
-      result += fmt::format("{{{}{}}}", isScript ? "sc:" : "", name);
-      i = close;
-    }
+} // namespace
+
+struct Pattern::Code {
+  CompiledCode expression;
+  /// For each look-ahead over a run: group 1 where the run's end is, group 2 behind another unit.
+  std::vector<CompiledCode> runsAhead;
+  std::vector<bool> needsUnit;
+};
+
+namespace {
+
+/// What is left of the work that a search may do.
+class Work {
+public:
+  explicit Work(size_t bytes) : left((size_t{1} << 24) + 16 * bytes) {}
+
+  /// Whether there was as much left.
+  bool spend(size_t work) {
+    const bool enough = work <= left;
+    left -= enough ? work : left;
+    return enough;
   }
-  return result;
+
+private:
+  size_t left;
+};
+
+/// Whether a look-ahead over a run holds at the places of a text. Each place is looked at once, so
+/// that looking from all of them costs as much as from the first.
+class RunLook {
+public:
+  RunLook(const pcre2_code *code, bool needsUnit, std::string_view text)
+      : code(code), needsUnit(needsUnit), text(text), known(text.size() + 1, Known::nothing),
+        data(pcre2_match_data_create_from_pattern(code, nullptr)) {}
+
+  bool holds(size_t at, Work &work) {
+    if (!needsUnit)
+      return endsAhead(at, work);
+    const Here here = look(at, work);
+    return here.next != none && endsAhead(here.next, work);
+  }
+
+private:
+  enum class Known : char { nothing, no, yes };
+  static constexpr size_t none = ~size_t{0};
+  struct Here {
+    bool isEnd = false;
+    size_t next = none; ///< behind a unit
+  };
+
+  Here look(size_t at, Work &work) {
+    Here here;
+    if (!data || !work.spend(4) ||
+        pcre2_match(code, bytesOf(text), text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED,
+                    data.get(), nullptr) < 0)
+      return here;
+    const PCRE2_SIZE *groups = pcre2_get_ovector_pointer(data.get());
+    here.isEnd = groups[2] != PCRE2_UNSET;
+    if (groups[4] != PCRE2_UNSET && groups[4] > at)
+      here.next = groups[4];
+    return here;
+  }
+
+  /// Whether the end follows after any number of units.
+  bool endsAhead(size_t at, Work &work) {
+    std::vector<size_t> places;
+    while (known[at] == Known::nothing) {
+      places.push_back(at);
+      const Here here = look(at, work);
+      if (here.isEnd || here.next == none)
+        known[at] = here.isEnd ? Known::yes : Known::no;
+      else
+        at = here.next;
+    }
+    for (const size_t place : places)
+      known[place] = known[at];
+    return known[at] == Known::yes;
+  }
+
+  const pcre2_code *code;
+  bool needsUnit;
+  std::string_view text;
+  std::vector<Known> known;
+  MatchData data;
+};
+
+/// What a callout knows.
+struct Progress {
+  Work work;
+  std::vector<RunLook> looks = {};
+  size_t last = 0;
+};
+
+/// Counts the work; at a look-ahead over a run, says whether it fails (1).
+int onCallout(pcre2_callout_block *block, void *data) {
+  Progress &progress = *static_cast<Progress *>(data);
+  const size_t at = block->current_position;
+  const size_t walked = at > progress.last ? at - progress.last : progress.last - at;
+  progress.last = at;
+  if (!progress.work.spend(1 + walked))
+    return PCRE2_ERROR_MATCHLIMIT;
+  const uint32_t number = block->callout_number;
+  if (number == ownCallout)
+    return 0;
+  return progress.looks[number - 1].holds(at, progress.work) ? 0 : 1;
 }
 
 } // namespace
 
 Result<Pattern> Pattern::compile(std::string_view expression) {
-  const auto translation = translated(expression);
-  if (!translation)
-    return translation.error();
-  const std::string &text = *translation;
+  const auto dialect = translateExpression(expression);
+  if (!dialect)
+    return dialect.error();
   int error = 0;
   size_t offset = 0;
-  std::shared_ptr<pcre2_code> code(
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr),
-      Freer());
-  if (!code)
+  const auto code = std::make_shared<Code>();
+  // PCRE2 would not see that what stands before a callout may have to give characters back.
+  const uint32_t gives = dialect->runsAhead.empty() ? 0 : PCRE2_NO_AUTO_POSSESS;
+  code->expression = compiled(dialect->expression, PCRE2_AUTO_CALLOUT | gives, error, offset);
+  for (const RunAhead &run : dialect->runsAhead) {
+    if (!code->expression)
+      break;
+    const std::string look = fmt::format("(?=(?:{}())?+)(?:{}())?+", run.end, run.unit);
+    code->runsAhead.push_back(compiled(look, 0, error, offset));
+    code->needsUnit.push_back(run.needsUnit);
+    if (!code->runsAhead.back())
+      code->expression.reset();
+  }
+  if (!code->expression)
     return dataError(fmt::format("the expression {} is not understood: {} (at {})",
                                  inQuotes(expression), messageOf(error), offset));
   Pattern pattern;
@@ -109,46 +190,70 @@ Pattern Pattern::literal(std::string text) {
   return pattern;
 }
 
-Result<std::vector<TextRange>> Pattern::findAll(std::string_view text) const {
-  if (code)
-    return findByCode(text);
-  std::vector<TextRange> found;
-  for (size_t at = 0; !source.empty() && (at = text.find(source, at)) != std::string_view::npos;
-       at += source.size())
-    found.push_back({at, at + source.size()});
-  return found;
+struct PatternSearch::State {
+  Pattern pattern;
+  Progress progress;
+  std::unique_ptr<pcre2_match_context, Freer> context = nullptr;
+  MatchData data = nullptr;
+};
+
+PatternSearch::PatternSearch(const Pattern &pattern, size_t bytes)
+    : state(new State{pattern, {Work(bytes)}}) {
+  if (!pattern.code)
+    return;
+  state->context.reset(pcre2_match_context_create(nullptr));
+  state->data.reset(pcre2_match_data_create_from_pattern(pattern.code->expression.get(), nullptr));
+  if (!state->context)
+    return;
+  pcre2_set_heap_limit(state->context.get(), mostHeapKilobytes);
+  pcre2_set_callout(state->context.get(), onCallout, &state->progress);
 }
 
-Result<std::vector<TextRange>> Pattern::findByCode(std::string_view text) const {
-  const auto *compiled = static_cast<const pcre2_code *>(code.get());
-  std::unique_ptr<pcre2_match_context, Freer> context(pcre2_match_context_create(nullptr));
-  std::unique_ptr<pcre2_match_data, Freer> data(
-      pcre2_match_data_create_from_pattern(compiled, nullptr));
-  if (!context || !data)
+PatternSearch::~PatternSearch() = default;
+
+static void findLiteral(std::string_view text, std::string_view literal,
+                        std::vector<TextRange> &found) {
+  for (size_t at = 0; !literal.empty() && (at = text.find(literal, at)) != std::string_view::npos;
+       at += literal.size())
+    found.push_back({at, at + literal.size()});
+}
+
+Status PatternSearch::findAll(std::string_view text, std::vector<TextRange> &found) {
+  const Pattern &pattern = state->pattern;
+  found.clear();
+  if (!pattern.code) {
+    findLiteral(text, pattern.source, found);
+    return {};
+  }
+  if (!state->context || !state->data)
     return dataError("out of memory");
-  pcre2_set_match_limit(context.get(), mostSteps);
-  pcre2_set_heap_limit(context.get(), mostHeapKilobytes);
-  std::vector<TextRange> found;
-  for (size_t at = 0; at < text.size();) {
-    const int count = pcre2_match(compiled, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                  at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
+  Progress &progress = state->progress;
+  progress.last = 0;
+  progress.looks.clear();
+  for (size_t i = 0; i < pattern.code->runsAhead.size(); ++i)
+    progress.looks.emplace_back(pattern.code->runsAhead[i].get(), pattern.code->needsUnit[i], text);
+  for (size_t at = 0; at <= text.size() && !text.empty();) {
+    const int count = pcre2_match(pattern.code->expression.get(), bytesOf(text), text.size(), at,
+                                  PCRE2_NO_UTF_CHECK, state->data.get(), state->context.get());
     if (count == PCRE2_ERROR_NOMATCH)
       break;
     if (count < 0)
       return dataError(fmt::format("the expression {} cannot be matched at byte {} of the text: {}",
-                                   inQuotes(source), at, messageOf(count)));
-    const PCRE2_SIZE *range = pcre2_get_ovector_pointer(data.get());
+                                   inQuotes(pattern.source), at,
+                                   count == PCRE2_ERROR_MATCHLIMIT ? "it takes too many steps"
+                                                                   : messageOf(count)));
+    const PCRE2_SIZE *range = pcre2_get_ovector_pointer(state->data.get());
     const size_t begin = range[0], end = range[1];
     // An expression that looks ahead finds places. The end of a match is not another one.
     const bool isEmpty = begin >= end;
     if (begin >= at && !(isEmpty && !found.empty() && begin == found.back().end))
       found.push_back({begin, std::max(begin, end)});
     const size_t next = std::max(at, end);
-    at = isEmpty && next < text.size() ? next + characterLength(text.substr(next)) : next;
-    if (isEmpty && next == text.size())
+    if (isEmpty && next >= text.size())
       break;
+    at = isEmpty ? next + characterLength(text.substr(next)) : next;
   }
-  return found;
+  return {};
 }
 
 } // namespace heddle

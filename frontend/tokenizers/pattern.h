@@ -26,19 +26,34 @@ public:
   /// An expression that matches `text` alone.
   static Pattern literal(std::string text);
 
-  /// All matches in `text`, valid UTF-8, from left to right; none overlaps another. Those
-  /// of an expression that only looks ahead are empty.
-  /// Errors (data): the expression takes too many steps or too much memory.
-  Result<std::vector<TextRange>> findAll(std::string_view text) const;
-
   const std::string &expression() const { return source; }
 
 private:
+  friend class PatternSearch;
+  struct Code;
   Pattern() = default;
-  Result<std::vector<TextRange>> findByCode(std::string_view text) const;
 
   std::string source;
-  std::shared_ptr<const void> code; ///< null for a literal
+  std::shared_ptr<const Code> code; ///< null for a literal
+};
+
+/// A search in a text or in all parts of one, which share what it may cost: steps of the
+/// expression, and characters that it walks over. That is several times what an expression takes
+/// that looks at each character a few times.
+class PatternSearch {
+public:
+  /// `bytes`: of all parts.
+  PatternSearch(const Pattern &pattern, size_t bytes);
+  ~PatternSearch();
+
+  /// Makes `found` all matches in `text`, valid UTF-8, from left to right; none overlaps another.
+  /// Those of an expression that only looks ahead are empty.
+  /// Errors (data): the expression takes more work or memory than there is.
+  Status findAll(std::string_view text, std::vector<TextRange> &found);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
 };
 
 } // namespace heddle

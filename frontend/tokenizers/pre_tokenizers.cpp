@@ -1,7 +1,10 @@
 #include "frontend/tokenizers/text_steps.h"
 #include "frontend/tokenizers/utf8.h"
 
+#include <algorithm>
+#include <iterator>
 #include <unordered_map>
+#include <utility>
 
 namespace heddle {
 
@@ -13,60 +16,79 @@ struct Part {
   bool isMatch;
 };
 
-std::vector<Part> partsOf(size_t size, const std::vector<TextRange> &matches, bool invert) {
-  std::vector<Part> parts;
-  size_t at = 0;
-  const auto add = [&](size_t end, bool isMatch) {
-    if (end > at)
-      parts.push_back({{at, end}, isMatch != invert});
-    at = end;
-  };
-  for (const TextRange &match : matches) {
-    add(match.begin, false);
-    add(match.end, true);
-  }
-  add(size, false);
-  return parts;
-}
+/// Divides texts at matches; what it needs for one serves the next.
+class Divider {
+public:
+  Divider(SplitBehavior behavior, bool invert) : behavior(behavior), invert(invert) {}
 
-/// Joins parts as the behavior asks: `joins(previous, part)` of neighbours in the order walked.
-template <class Joins>
-std::vector<TextRange> joined(const std::vector<Part> &parts, bool backwards, const Joins &joins) {
-  std::vector<TextRange> ranges;
-  bool previous = false;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Part &part = parts[backwards ? parts.size() - 1 - i : i];
-    if (!ranges.empty() && joins(previous, part.isMatch))
-      (backwards ? ranges.back().begin : ranges.back().end) =
-          backwards ? part.range.begin : part.range.end;
-    else
-      ranges.push_back(part.range);
-    previous = part.isMatch;
-  }
-  if (backwards)
-    std::reverse(ranges.begin(), ranges.end());
-  return ranges;
-}
+  std::vector<TextRange> matches; ///< to be filled in
 
-std::vector<TextRange> divide(const std::vector<Part> &parts, SplitBehavior behavior) {
-  std::vector<TextRange> ranges;
-  switch (behavior) {
-  case SplitBehavior::removed:
-    for (const Part &part : parts)
-      if (!part.isMatch)
+  /// The parts of a text of that size.
+  const std::vector<TextRange> &divide(size_t size) {
+    findParts(size);
+    ranges.clear();
+    switch (behavior) {
+    case SplitBehavior::removed:
+      for (const Part &part : parts)
+        if (!part.isMatch)
+          ranges.push_back(part.range);
+      break;
+    case SplitBehavior::isolated:
+      for (const Part &part : parts)
         ranges.push_back(part.range);
+      break;
+    case SplitBehavior::contiguous:
+      join(false, [](bool before, bool now) { return before == now; });
+      break;
+    case SplitBehavior::mergedWithPrevious:
+      join(false, [](bool before, bool now) { return now && !before; });
+      break;
+    case SplitBehavior::mergedWithNext:
+      join(true, [](bool before, bool now) { return now && !before; });
+      break;
+    }
     return ranges;
-  case SplitBehavior::isolated:
-    return joined(parts, false, [](bool, bool) { return false; });
-  case SplitBehavior::contiguous:
-    return joined(parts, false, [](bool before, bool now) { return before == now; });
-  case SplitBehavior::mergedWithPrevious:
-    return joined(parts, false, [](bool before, bool now) { return now && !before; });
-  case SplitBehavior::mergedWithNext:
-    return joined(parts, true, [](bool before, bool now) { return now && !before; });
   }
-  return ranges;
-}
+
+private:
+  void findParts(size_t size) {
+    parts.clear();
+    parts.reserve(2 * matches.size() + 1);
+    size_t at = 0;
+    const auto add = [&](size_t end, bool isMatch) {
+      if (end > at)
+        parts.push_back({{at, end}, isMatch != invert});
+      at = end;
+    };
+    for (const TextRange &match : matches) {
+      add(match.begin, false);
+      add(match.end, true);
+    }
+    add(size, false);
+  }
+
+  /// Joins parts as the behavior asks: `joins(previous, part)` of neighbours in the order walked.
+  template <class Joins>
+  void join(bool backwards, const Joins &joins) {
+    bool previous = false;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part &part = parts[backwards ? parts.size() - 1 - i : i];
+      if (!ranges.empty() && joins(previous, part.isMatch))
+        (backwards ? ranges.back().begin : ranges.back().end) =
+            backwards ? part.range.begin : part.range.end;
+      else
+        ranges.push_back(part.range);
+      previous = part.isMatch;
+    }
+    if (backwards)
+      std::reverse(ranges.begin(), ranges.end());
+  }
+
+  SplitBehavior behavior;
+  bool invert;
+  std::vector<Part> parts;
+  std::vector<TextRange> ranges;
+};
 
 std::string spelled(std::string_view bytes) {
   std::string text;
@@ -80,17 +102,38 @@ std::string spelled(std::string_view bytes) {
 
 PreTokenizer splitAt(Pattern pattern, SplitBehavior behavior, bool invert) {
   return [=](std::vector<Fragment> &fragments) -> Status {
-    std::vector<Fragment> divided;
-    for (Fragment &fragment : fragments) {
-      auto matches = pattern.findAll(fragment.text);
-      if (!matches)
-        return matches.error();
-      const auto parts = partsOf(fragment.text.size(), *matches, invert);
-      for (const TextRange &range : divide(parts, behavior))
+    size_t bytes = 0;
+    for (const Fragment &fragment : fragments)
+      bytes += fragment.text.size();
+    PatternSearch search(pattern, bytes);
+    Divider divider(behavior, invert);
+    std::vector<Fragment> divided; // from the first fragment on that does not stay whole
+    bool areWhole = true;
+    for (size_t i = 0; i < fragments.size(); ++i) {
+      Fragment &fragment = fragments[i];
+      const size_t size = fragment.text.size();
+      if (Status status = search.findAll(fragment.text, divider.matches); !status)
+        return status;
+      const std::vector<TextRange> &ranges = divider.divide(size);
+      const bool isWhole =
+          ranges.size() == 1 && ranges.front().begin == 0 && ranges.front().end == size;
+      if (areWhole && isWhole)
+        continue;
+      if (std::exchange(areWhole, false)) {
+        divided.reserve(fragments.size() + ranges.size());
+        std::move(fragments.begin(), fragments.begin() + static_cast<ptrdiff_t>(i),
+                  std::back_inserter(divided));
+      }
+      if (isWhole) {
+        divided.push_back(std::move(fragment));
+        continue;
+      }
+      for (const TextRange &range : ranges)
         divided.push_back({fragment.text.substr(range.begin, range.end - range.begin),
                            fragment.atStart && range.begin == 0});
     }
-    fragments = std::move(divided);
+    if (!areWhole)
+      fragments = std::move(divided);
     return {};
   };
 }

@@ -1,0 +1,124 @@
+// Expressions in Oniguruma's spelling. What is expected is what Hugging Face's library (0.23)
+// finds.
+#include "frontend/tokenizers/pattern.h"
+
+#include "tests/unit/frontend/small_stack.h"
+
+#include <gmock/gmock.h>
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Found {
+  std::string error;
+  std::vector<std::string> texts = {};
+  std::vector<size_t> places = {};
+};
+
+Found find(std::string_view expression, std::string_view text) {
+  const auto pattern = Pattern::compile(expression);
+  if (!pattern)
+    return {pattern.error().message};
+  std::vector<TextRange> ranges;
+  if (const Status status = PatternSearch(*pattern, text.size()).findAll(text, ranges); !status)
+    return {status.error().message};
+  Found found;
+  for (const TextRange &range : ranges) {
+    found.texts.emplace_back(text.substr(range.begin, range.end - range.begin));
+    found.places.push_back(range.begin);
+  }
+  return found;
+}
+
+double secondsOf(std::string_view expression, std::string_view text, std::string &error) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  const double start = now();
+  error = find(expression, text).error;
+  return now() - start;
+}
+
+TEST(Pattern, TakesMarksAndLatinFractionsForPartsOfWords) {
+  EXPECT_THAT(find(R"(\b)", "e\u0301x \u0301 9\u0301a_b").places, ElementsAre(0, 4, 5, 7, 8, 14));
+  EXPECT_THAT(find(R"(\b)", "0\u00b2\u00bd\u2460\u2167a").places, ElementsAre(0, 5, 8, 12));
+  EXPECT_THAT(find(R"(\w)", "0\u00b2\u2460\u2167").texts, ElementsAre("0", "\u00b2", "\u2167"));
+  EXPECT_THAT(find(R"([\w])", "0\u00b2\u2460\u2167").texts, ElementsAre("0", "\u2167"));
+  EXPECT_THAT(find(R"(\B)", "ab").places, ElementsAre(1));
+}
+
+TEST(Pattern, KnowsTheLinesOfATextAndCharactersByNumber) {
+  EXPECT_THAT(find("$", "x\r\n y\n").places, ElementsAre(2, 5, 6));
+  EXPECT_THAT(find("^", "a\nb\n").places, ElementsAre(0, 2));
+  EXPECT_THAT(find(".+", "x\r\n\ny").texts, ElementsAre("x\r", "y"));
+  EXPECT_THAT(find(R"(\u0061+)", "baab").texts, ElementsAre("aa"));
+}
+
+TEST(Pattern, JoinsClassesInsideClasses) {
+  EXPECT_THAT(find(R"( ?[^(\s|[.,!])]+)", "ab(c d.e|f").texts,
+              ElementsAre("ab", "c", " d", "e", "f"));
+  EXPECT_THAT(find("[a[bc]d]+", "xabcdy").texts, ElementsAre("abcd"));
+  EXPECT_THAT(find("[]a]+", "x]a").texts, ElementsAre("]a"));
+  EXPECT_THAT(find("[[:digit:]a]+", "x1a").texts, ElementsAre("1a"));
+}
+
+TEST(Pattern, RefusesWhatOnlyOneOfTheDialectsHas) {
+  for (const char *expression : {"[a[^b]]", "[a&&b]", "[a[]b]]"})
+    EXPECT_THAT(find(expression, "a").error, HasSubstr("a class inside a class")) << expression;
+  for (const char *expression : {"(*LIMIT_MATCH=1)a", "a(?C1)", "(*ACCEPT)"})
+    EXPECT_THAT(find(expression, "a").error, HasSubstr("a verb or callout")) << expression;
+}
+
+TEST(Pattern, LooksAheadOverRuns) {
+  EXPECT_THAT(find(R"((?=(\d{3})+(?!\d)))", "a1234567 12 345").places, ElementsAre(2, 5, 12));
+  EXPECT_THAT(find(R"(\d{1,3}(?=(?:\d{3})*\b))", "1234567 12").texts,
+              ElementsAre("1", "234", "567", "12"));
+  EXPECT_THAT(find(R"(\d{1,3}(?=(?:\d{3})*\b))", "337040\u00b2 1").texts, ElementsAre("1"));
+  EXPECT_THAT(find(R"((?=([0-9]{3})+(?![0-9])))", "1234").places, ElementsAre(1));
+}
+
+/// Said twice, once so that it is looked at place by place.
+TEST(Pattern, LooksAheadOverRunsAsPlaceByPlace) {
+  const std::pair<const char *, const char *> twins[] = {
+      {R"((?=(\d{3})+(?!\d)))", R"((?=(\d{3})+?(?!\d)))"},
+      {R"(\d{1,3}(?=(?:\d{3})*\b))", R"(\d{1,3}(?=(?:\d{3})*?\b))"},
+      {R"(\p{N}{1,2}(?=(\p{N}{2})*(?!a)))", R"(\p{N}{1,2}(?=(\p{N}{2})*?(?!a)))"},
+      {R"([ab](?=(?:[ab])+\b))", R"([ab](?=(?:[ab])+?\b))"}};
+  uint32_t state = 1;
+  const auto draw = [&](uint32_t most) {
+    return (state = state * 1664525 + 1013904223) / 65536 % most;
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    for (uint32_t i = draw(24); i > 0; --i)
+      text += std::array{"1", "2", "3", "a", "b", " ", "\u0661", "\u0301", "\u00b2", "1"}[draw(10)];
+    for (const auto &[quick, slow] : twins) {
+      EXPECT_EQ(find(quick, text).places, find(slow, text).places) << quick << " in " << text;
+      EXPECT_EQ(find(quick, text).texts, find(slow, text).texts) << quick << " in " << text;
+    }
+  }
+}
+
+TEST(Pattern, AnswersOrRefusesWithinASecond) {
+  const std::string digits(1 << 20, '1'), spaces = std::string(1 << 20, ' ') + "a";
+  std::string error;
+  for (const char *expression : {R"((?=(\d{3})+(?!\d)))", R"(\p{N}{1,3}(?=(?:\p{N}{3})*\b))",
+                                 R"(\d{1,3}(?=(?:\d{3})*\b))"}) {
+    EXPECT_LT(secondsOf(expression, digits, error), test::mostSeconds) << expression;
+    EXPECT_EQ(error, "");
+  }
+  for (const auto &[expression, text] :
+       {std::pair(R"(\d(?=\d*x))", digits), {R"(\s+$)", spaces}, {R"((?:\d+)+[xy])", digits}}) {
+    EXPECT_LT(secondsOf(expression, text, error), test::mostSeconds) << expression;
+    EXPECT_THAT(error,
+                testing::AllOf(HasSubstr(expression), HasSubstr("cannot be matched at byte")));
+  }
+}
+
+} // namespace
+} // namespace heddle
