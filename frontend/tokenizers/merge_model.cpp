@@ -13,7 +13,7 @@ public:
         continuingPrefix(rules.continuingPrefix), endSuffix(rules.endSuffix),
         wholeWordsFirst(rules.wholeWordsFirst) {
     merges.reserve(rules.merges.size());
-    double rank = 0;
+    uint32_t rank = 0;
     for (const auto &[left, right] : rules.merges) {
       std::string_view rest = right;
       if (rest.starts_with(continuingPrefix))
@@ -22,7 +22,7 @@ public:
                     both = vocabulary->find(left + std::string(rest));
       if (one != Vocabulary::none && other != Vocabulary::none && both != Vocabulary::none)
         merges.try_emplace(keyOf(one, other), Merging::Word{rank, both});
-      --rank;
+      ++rank;
     }
   }
 

@@ -1,6 +1,7 @@
 // Joining neighbours, the best pair first: what all kinds of byte-pair encoding do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <queue>
@@ -10,7 +11,7 @@
 namespace heddle {
 
 /// The pieces of a text on their way to tokens: a list linked through the indices of their places,
-/// which stay in the order of the text. Possible joints wait in a queue and are checked when they
+/// which stay in the order of the text. Possible joints wait in order and are checked when they
 /// are taken rather than removed when they go stale, so that n pieces cost n log n.
 class Merging {
 public:
@@ -28,7 +29,7 @@ public:
 
   /// What two neighbours make.
   struct Word {
-    double priority; ///< the higher is joined first; of equals, the leftmost
+    uint32_t rank; ///< the lower is joined first; of equals, the leftmost
     int32_t token;
   };
 
@@ -45,16 +46,26 @@ public:
   /// pieces make, or nothing.
   template <class WordOf>
   void run(const WordOf &wordOf) {
+    std::vector<Joint> first;
+    first.reserve(all.size());
     for (uint32_t i = 0; i < all.size(); ++i)
-      consider(i, wordOf);
-    while (!joints.empty()) {
-      const Joint best = joints.top();
-      joints.pop();
+      if (const auto joint = jointAt(i, wordOf))
+        first.push_back(*joint);
+    // Half of all joints are known from the start; sorted they need no place in the queue.
+    std::sort(first.begin(), first.end(),
+              [](const Joint &one, const Joint &other) { return one.order < other.order; });
+    for (size_t at = 0; at < first.size() || !joints.empty();) {
+      const bool fromQueue =
+          at == first.size() || (!joints.empty() && joints.top().order < first[at].order);
+      const Joint best = fromQueue ? joints.top() : first[at++];
+      if (fromQueue)
+        joints.pop();
       if (!isStillPossible(best))
         continue;
       apply(best);
-      consider(all[best.left].previous, wordOf);
-      consider(best.left, wordOf);
+      for (const uint32_t left : {all[best.left()].previous, best.left()})
+        if (const auto joint = jointAt(left, wordOf))
+          joints.push(*joint);
     }
   }
 
@@ -69,43 +80,43 @@ private:
   /// A joint that was possible when it was found. It still is if the pieces there still cover the
   /// same bytes: pieces only grow, so both are then as they were.
   struct Joint {
-    double priority;
+    uint64_t order; ///< the rank, then the index of the left piece
     int32_t token;
-    uint32_t left;
     uint32_t length;
 
-    /// Lower priority: a lower one, or further right.
-    bool operator<(const Joint &other) const {
-      return priority != other.priority ? priority < other.priority : left > other.left;
-    }
+    uint32_t left() const { return static_cast<uint32_t>(order); }
+    /// Less urgent.
+    bool operator<(const Joint &other) const { return order > other.order; }
   };
 
   template <class WordOf>
-  void consider(uint32_t left, const WordOf &wordOf) {
+  std::optional<Joint> jointAt(uint32_t left, const WordOf &wordOf) const {
     if (left == none || all[left].next == none)
-      return;
+      return std::nullopt;
     const Piece &one = all[left], &other = all[one.next];
     if (!one.joins || !other.joins)
-      return;
-    if (const std::optional<Word> word = wordOf(one, other))
-      joints.push({word->priority, word->token, left, one.length + other.length});
+      return std::nullopt;
+    const std::optional<Word> word = wordOf(one, other);
+    if (!word)
+      return std::nullopt;
+    return Joint{uint64_t{word->rank} << 32 | left, word->token, one.length + other.length};
   }
 
   bool isStillPossible(const Joint &joint) const {
-    const Piece &left = all[joint.left];
+    const Piece &left = all[joint.left()];
     return left.length != 0 && left.next != none &&
            left.length + all[left.next].length == joint.length;
   }
 
   void apply(const Joint &joint) {
-    Piece &left = all[joint.left];
+    Piece &left = all[joint.left()];
     Piece &right = all[left.next];
     left.length = joint.length;
     left.token = joint.token;
     left.next = right.next;
     right.length = 0;
     if (left.next != none)
-      all[left.next].previous = joint.left;
+      all[left.next].previous = joint.left();
   }
 
   std::vector<Piece> all;

@@ -2,6 +2,9 @@
 #include "frontend/tokenizers/trie.h"
 #include "frontend/tokenizers/word_model.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace heddle {
 
 namespace {
@@ -22,6 +25,16 @@ public:
         userDefined.emplace_back(token.text, id);
     }
     undivided = Trie(std::move(userDefined));
+    std::vector<double> scores;
+    for (const auto &[text, id] : ids)
+      scores.push_back((*vocabulary)[id].score);
+    std::ranges::sort(scores, std::greater());
+    scores.erase(std::ranges::unique(scores).begin(), scores.end());
+    ranks.resize(static_cast<size_t>(vocabulary->size()));
+    for (const auto &[text, id] : ids)
+      ranks[static_cast<size_t>(id)] = static_cast<uint32_t>(
+          std::ranges::lower_bound(scores, (*vocabulary)[id].score, std::greater()) -
+          scores.begin());
   }
 
   void tokenize(std::string_view text, std::vector<int32_t> &tokens) const override {
@@ -83,7 +96,7 @@ private:
       return std::nullopt;
     if (word.kind == TokenKind::unused)
       halves[joint] = left.length;
-    return Merging::Word{word.score, token};
+    return Merging::Word{ranks[static_cast<size_t>(token)], token};
   }
 
   /// Appends the tokens of a piece, taking apart those that are unused.
@@ -132,6 +145,7 @@ private:
   SharedVocabulary vocabulary;
   ScoreRules rules;
   std::unordered_map<std::string_view, int32_t> ids; ///< of what text can contain
+  std::vector<uint32_t> ranks;                       ///< by id, the best score first
   size_t longest = 0;                                ///< bytes of the longest of them
   bool hasUnused = false;
   Trie undivided;
