@@ -92,6 +92,7 @@ const std::vector<Row> &table() {
       {{"viking"}, {{bloom, R"(\p{N})"}}},
       {{"bailingmoe", "bailingmoe2", "llada-moe"}, {{bailing}}},
       {{"seed-coder"}, {{seedCoder}}},
+      {{"superbpe"}, {{R"(\p{N}+)", "(?=([0-9]{3})+(?![0-9]))"}}},
   };
   return rows;
 }

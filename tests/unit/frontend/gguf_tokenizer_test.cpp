@@ -94,14 +94,26 @@ TEST(SmallGgufTokenizer, DividesAsThePreTokenizerThatTheFileNames) {
   EXPECT_THAT(idsBy("deepseek-llm", " 11"), ElementsAre(2, 1));
   EXPECT_THAT(idsBy("deepseek-coder", " 11"), ElementsAre(2, 0, 0));
   for (const char *pre :
-       {"default",        "llama3",       "llama-v3",    "llama-bpe", "deepseek-v3",
-        "falcon",         "mpt",          "starcoder",   "gpt-2",     "refact",
-        "command-r",      "qwen2",        "stablelm2",   "olmo",      "dbrx",
-        "smaug-bpe",      "poro-chat",    "chatglm-bpe", "viking",    "jais",
-        "tekken",         "smollm",       "codeshell",   "bloom",     "exaone",
-        "minerva-7b",     "gpt3-finnish", "trillion",    "gpt-4o",    "llama4",
-        "granite-docling"})
+       {"default",         "llama3",       "llama-v3",    "llama-bpe", "deepseek-v3",
+        "falcon",          "mpt",          "starcoder",   "gpt-2",     "refact",
+        "command-r",       "qwen2",        "stablelm2",   "olmo",      "dbrx",
+        "smaug-bpe",       "poro-chat",    "chatglm-bpe", "viking",    "jais",
+        "tekken",          "smollm",       "codeshell",   "bloom",     "exaone",
+        "minerva-7b",      "gpt3-finnish", "trillion",    "gpt-4o",    "llama4",
+        "granite-docling", "superbpe"})
     EXPECT_THAT(idsBy(pre, "a1"), ElementsAre(4, 0)) << pre;
+}
+
+// The ids are those of llama.cpp (node-llama-cpp 3.21.1).
+TEST(SmallGgufTokenizer, DividesNumbersFromTheirEndWhereTheFileSaysSuperbpe) {
+  Parts parts = byteLevel();
+  parts.pre = "superbpe";
+  parts.tokens = {"1", "11", "\u0120", "111", "a", "<|end|>"};
+  parts.merges = {"1 1", "11 1"};
+  const auto tokenizer = opened(parts);
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_THAT(*tokenizer->encode("a1111111 11", false), ElementsAre(4, 0, 3, 3, 2, 1));
+  test::expectQuickOnLongRuns(*tokenizer);
 }
 
 TEST(SmallGgufTokenizer, KnowsOfTheMarkThatEndsTextsAndGivesNoPromptOne) {

@@ -61,9 +61,11 @@ inline Tokenized encodeOnASmallStack(const Tokenizer &tokenizer, const std::stri
   return work.result;
 }
 
-/// Expects that a megabyte of any one of some characters takes at most a second.
+/// Expects that a megabyte of any one of some characters, or of two in turn, takes at most a
+/// second.
 inline void expectQuickOnLongRuns(const Tokenizer &tokenizer) {
-  for (const char *character : {"a", " ", "1", "!", "\n", "\u00e9", "\xff"}) {
+  for (const char *character : {"a", " ", "1", "!", "\n", "\u00e9", "\xff", "'", "\u4e2d",
+                                "\U0001f600", "\u0301", "a ", "1a", ". "}) {
     std::string text;
     while (text.size() < 1 << 20)
       text += character;
