@@ -111,8 +111,11 @@ private:
       return {symbol.length, rest.substr(0, symbol.length)};
     if (const auto found = map.matches(rest); !found.empty())
       return found.back();
-    const size_t length = characterLength(rest);
-    return {length, rest.substr(0, length)};
+    // A byte that is no part of a character is never looked up.
+    const Utf8Verdict verdict = judgeUtf8(rest);
+    return verdict.kind == Utf8Verdict::whole
+               ? CharacterMap::Match{verdict.length, rest.substr(0, verdict.length)}
+               : CharacterMap::Match{1, replacementCharacter};
   }
 
   const CharacterMap &map;

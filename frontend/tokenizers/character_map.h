@@ -43,6 +43,7 @@ struct SentencePieceRules {
   bool whitespaceIsSuffix = false;
   std::vector<std::string> userDefined = {}; ///< kept as they are
 };
+/// Takes any bytes; those that are no UTF-8 become U+FFFD.
 Normalizer sentencePieceNormalizer(CharacterMap map, const SentencePieceRules &rules);
 
 /// The same table as tokenizer.json uses it: one replacement for a whole user-perceived character,

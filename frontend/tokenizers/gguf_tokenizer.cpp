@@ -232,17 +232,18 @@ Result<Pipeline> scorePipeline(const Gguf &file, Description &all) {
   Pipeline pipeline;
   pipeline.marks = *std::move(marks);
   pipeline.added = addedTokens(all.tokens);
+  const bool addsSpace = all.addsSpace.value_or(true);
   for (const Token &token : all.tokens) {
     const int byte = token.kind == TokenKind::byte ? spelledByte(token.text) : -1;
     const bool isMark = token.kind == TokenKind::control || token.kind == TokenKind::unknown;
-    pipeline.pieces.push_back(isMark      ? ""
-                              : byte >= 0 ? std::string(1, static_cast<char>(byte))
-                                          : withSpaces(token.text));
+    std::string piece = isMark      ? ""
+                        : byte >= 0 ? std::string(1, static_cast<char>(byte))
+                                    : withSpaces(token.text);
+    std::string first = addsSpace && piece.starts_with(' ') ? piece.substr(1) : piece;
+    pipeline.addPiece(std::move(piece), std::move(first));
   }
-  if (all.addsSpace.value_or(true)) {
+  if (addsSpace)
     pipeline.normalizers.push_back(prepend(" "));
-    pipeline.dropsFirstSpace = true;
-  }
   pipeline.normalizers.push_back(replaceAll(Pattern::literal(" "), std::string(spaceSign)));
   pipeline.keepsInvalid = true;
   const int64_t unknown = all.unknown.value_or(0);

@@ -2,6 +2,7 @@
 
 #include "frontend/formats/quote.h"
 #include "frontend/tokenizers/character_map.h"
+#include "frontend/tokenizers/utf8.h"
 #include "frontend/tokenizers/vocabulary.h"
 
 #include <fmt/format.h>
@@ -135,11 +136,8 @@ std::string replaced(std::string text, const std::string &what, const std::strin
   return text;
 }
 
-/// The space before a word that continues none, and what English writes without one.
-std::string wordPieceText(const std::string &token, const std::string &prefix, bool cleansUp) {
-  std::string text = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
-  if (!cleansUp)
-    return text;
+/// What English writes without the space before it.
+std::string cleaned(std::string text) {
   for (const auto &[what, with] :
        std::initializer_list<std::pair<const char *, const char *>>{{" .", "."},
                                                                     {" ?", "?"},
@@ -156,25 +154,62 @@ std::string wordPieceText(const std::string &token, const std::string &prefix, b
   return text;
 }
 
-void readReplaceDecoder(JsonErrors &errors, JsonFields &fields, Decoding &decoding) {
-  JsonFields pattern(errors, fields.object("pattern"), fields.pathOf("pattern"));
-  const std::string what = pattern.text("String"), with = fields.text("content");
-  pattern.finish();
-  if (decoding.fused)
-    fields.wrong("type", "is 'Replace' after Fuse, which is not known here");
-  decoding.steps.push_back([=](const std::string &token) { return replaced(token, what, with); });
+/// The first token stays as it is; before a later one that continues no word there is a space.
+std::string wordPieceText(const std::string &token, const std::string &prefix, bool isFirst) {
+  return isFirst ? token : token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
 }
 
-/// Only the space before the first word.
+/// The number of characters, counted up to `most`, with which `text` begins or ends.
+size_t countAround(std::string_view text, std::string_view character, size_t most, bool atEnd) {
+  size_t count = 0;
+  while (count < most && (atEnd ? text.ends_with(character) : text.starts_with(character))) {
+    atEnd ? text.remove_suffix(character.size()) : text.remove_prefix(character.size());
+    ++count;
+  }
+  return count;
+}
+
+void readReplaceDecoder(JsonErrors &errors, JsonFields &fields, Decoding &decoding) {
+  const Pattern pattern = readPattern(errors, fields);
+  const std::string with = fields.text("content");
+  if (decoding.fused)
+    fields.wrong("type", "is 'Replace' after Fuse, which is not known here");
+  const Normalizer replace = replaceAll(pattern, with);
+  decoding.steps.push_back([=](const std::string &token, bool) {
+    std::string text = token;
+    return replace(text) ? text : token;
+  });
+}
+
 void readStripDecoder(JsonFields &fields, Decoding &decoding) {
   const std::string content = fields.text("content");
-  const int64_t start = fields.integer("start", 0, 1 << 20),
-                stop = fields.integer("stop", 0, 1 << 20);
-  if (content != " " || start != 1 || stop != 0 || !decoding.fused)
-    return fields.wrong("type",
-                        "is 'Strip' of something else than one space before the text (after "
-                        "Fuse), which is not known here");
-  decoding.dropsFirstSpace = true;
+  const auto start = static_cast<size_t>(fields.integer("start", 0, 1 << 20));
+  const auto stop = static_cast<size_t>(fields.integer("stop", 0, 1 << 20));
+  if (content.empty() || characterLength(content) != content.size())
+    return fields.wrong("content", fmt::format("is {}, expected one character", inQuotes(content)));
+  // The end of a whole text is not known before it is there, nor how its second token begins.
+  if (decoding.fused && (start > 1 || stop > 0))
+    return fields.wrong("type", "is 'Strip' of more than the first character after Fuse, which is "
+                                "not known here");
+  decoding.steps.push_back([=, onlyFirst = decoding.fused](const std::string &token, bool isFirst) {
+    if (onlyFirst && !isFirst)
+      return token;
+    const size_t left = countAround(token, content, start, false) * content.size();
+    const std::string rest = token.substr(left);
+    return rest.substr(0, rest.size() - countAround(rest, content, stop, true) * content.size());
+  });
+}
+
+/// Every sign is a space, but in the first token nothing where a text is given a sign to begin
+/// with.
+void readMetaspaceDecoder(JsonFields &fields, Decoding &decoding) {
+  const std::string sign = fields.text("replacement", std::string(spaceSign));
+  fields.text("str_rep", "");
+  fields.flag("split", true);
+  const bool drops = readPrepend(fields) != PrependScheme::never;
+  decoding.steps.push_back([=](const std::string &token, bool isFirst) {
+    return replaced(token, sign, isFirst && drops ? "" : " ");
+  });
 }
 
 std::string byteOrText(const std::string &token) {
@@ -272,10 +307,9 @@ void readPreTokenizer(JsonErrors &errors, const JsonValue &value, const std::str
 
 void readDecoder(JsonErrors &errors, const JsonValue &value, const std::string &path,
                  Decoding &decoding) {
-  if (value.is_null()) {
-    // Words with spaces between them.
-    decoding.steps.push_back([](const std::string &token) { return " " + token; });
-    decoding.dropsFirstSpace = true;
+  if (value.is_null()) { // words with spaces between them
+    decoding.steps.push_back(
+        [](const std::string &token, bool isFirst) { return isFirst ? token : " " + token; });
     return;
   }
   JsonFields fields(errors, value, path);
@@ -287,27 +321,24 @@ void readDecoder(JsonErrors &errors, const JsonValue &value, const std::string &
   else if (type == "ByteLevel") {
     for (const char *key : {"add_prefix_space", "trim_offsets", "use_regex"})
       fields.flag(key, true);
-    decoding.steps.push_back([](const std::string &token) { return bytesSpelledBy(token); });
+    decoding.steps.push_back([](const std::string &token, bool) { return bytesSpelledBy(token); });
   } else if (type == "ByteFallback")
-    decoding.steps.push_back(byteOrText);
+    decoding.steps.push_back([](const std::string &token, bool) { return byteOrText(token); });
   else if (type == "Fuse")
     decoding.fused = true;
   else if (type == "Replace")
     readReplaceDecoder(errors, fields, decoding);
   else if (type == "Strip")
     readStripDecoder(fields, decoding);
-  else if (type == "Metaspace") {
-    const std::string sign = fields.text("replacement", std::string(spaceSign));
-    fields.text("str_rep", "");
-    fields.flag("split", true);
-    decoding.dropsFirstSpace = readPrepend(fields) != PrependScheme::never;
-    decoding.steps.push_back([=](const std::string &token) { return replaced(token, sign, " "); });
-  } else if (type == "WordPiece") {
+  else if (type == "Metaspace")
+    readMetaspaceDecoder(fields, decoding);
+  else if (type == "WordPiece") {
     const std::string prefix = fields.text("prefix", "##");
     const bool cleansUp = fields.flag("cleanup", true);
-    decoding.steps.push_back(
-        [=](const std::string &token) { return wordPieceText(token, prefix, cleansUp); });
-    decoding.dropsFirstSpace = true;
+    decoding.steps.push_back([=](const std::string &token, bool isFirst) {
+      std::string text = wordPieceText(token, prefix, isFirst);
+      return cleansUp ? cleaned(std::move(text)) : text;
+    });
   } else
     fields.wrong("type", fmt::format("is {}, a decoder that is not known here", inQuotes(type)));
   fields.finish();

@@ -16,10 +16,10 @@ void readNormalizer(JsonErrors &errors, const JsonValue &value, const std::strin
 void readPreTokenizer(JsonErrors &errors, const JsonValue &value, const std::string &path,
                       std::vector<PreTokenizer> &steps);
 
-/// What a token adds to a text.
+/// What a token adds to a text, and whether it is the first there.
 struct Decoding {
-  std::vector<std::function<std::string(const std::string &)>> steps;
-  bool dropsFirstSpace = false;
+  using Step = std::function<std::string(const std::string &token, bool isFirst)>;
+  std::vector<Step> steps;
   bool fused = false; ///< what follows would look at the whole text
 };
 void readDecoder(JsonErrors &errors, const JsonValue &value, const std::string &path,

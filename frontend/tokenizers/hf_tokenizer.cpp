@@ -2,6 +2,7 @@
 
 #include "frontend/formats/quote.h"
 #include "frontend/tokenizers/hf_steps.h"
+#include "frontend/tokenizers/hf_tokenizer_config.h"
 #include "frontend/tokenizers/json_fields.h"
 #include "frontend/tokenizers/pipeline_tokenizer.h"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <unordered_set>
 
 namespace heddle {
@@ -21,13 +23,15 @@ constexpr int64_t mostTokens = 1 << 24;
 class Reader {
 public:
   Reader(const JsonValue &root, const std::string &name)
-      : errors{.file = name}, file(errors, root, "") {}
+      : root(root), errors{.file = name}, file(errors, root, "") {}
 
   Result<std::unique_ptr<Tokenizer>> read(const TokenizerFolder &folder, int64_t modelVocabulary);
 
 private:
   void readTokens(JsonFields &model, const std::string &type);
   void readAddedTokens();
+  void add(AddedToken added);
+  void readConfig(std::string_view config);
   void readModel(JsonFields &model, const std::string &type);
   void readBpe(JsonFields &model);
   void readMerges(JsonFields &model, MergeRules &rules);
@@ -38,6 +42,7 @@ private:
   Token &place(int64_t id);
   int32_t find(std::string_view text) const;
 
+  const JsonValue &root;
   JsonErrors errors;
   JsonFields file;
   std::vector<Token> tokens;
@@ -92,22 +97,46 @@ void Reader::readAddedTokens() {
   size_t index = 0;
   for (const JsonValue &entry : list) {
     JsonFields fields(errors, entry, fmt::format("added_tokens[{}]", index++));
-    AddedToken added;
-    added.id = static_cast<int32_t>(fields.integer("id", 0, most - 1));
-    added.text = fields.text("content");
-    added.isMark = fields.flag("special", false);
-    added.normalized = fields.flag("normalized", !added.isMark);
-    added.takesLeft = fields.flag("lstrip", false);
-    added.takesRight = fields.flag("rstrip", false);
-    added.wholeWord = fields.flag("single_word", false);
+    AddedToken added = readAddedToken(fields, fields.integer("id", 0, most - 1));
     fields.finish();
-    if (errors.first || added.text.empty())
-      continue;
-    // What the model does not know itself is kept from it.
-    if (Token &token = place(added.id); token.text != added.text)
-      token = {added.text, 0, TokenKind::control};
-    pipeline.added.push_back(std::move(added));
+    if (!errors.first && !added.text.empty())
+      add(std::move(added));
   }
+}
+
+void Reader::add(AddedToken added) {
+  // What the model does not know itself is kept from it.
+  if (Token &token = place(added.id); token.text != added.text)
+    token = {added.text, 0, TokenKind::control};
+  pipeline.added.push_back(std::move(added));
+}
+
+/// Goes by what tokenizer_config.json says of added words.
+void Reader::readConfig(std::string_view config) {
+  const auto folder = std::filesystem::path(errors.file).parent_path();
+  JsonErrors found{.file = (folder / "tokenizer_config.json").string()};
+  for (AddedToken &word : readConfiguredTokens(found, config, root)) {
+    const auto known = std::ranges::find(pipeline.added, word.text, &AddedToken::text);
+    const auto id = static_cast<size_t>(word.id);
+    const bool isFree = id >= tokens.size() || tokens[id].text.empty();
+    if (known != pipeline.added.end() ? known->id != word.id
+                                      : !isFree && tokens[id].text != word.text)
+      found.add("added_tokens_decoder",
+                fmt::format("gives {} the id {}, but tokenizer.json has {}", inQuotes(word.text),
+                            word.id,
+                            known != pipeline.added.end() ? fmt::format("{} for it", known->id)
+                                                          : inQuotes(tokens[id].text) + " there"));
+    else if (id >= 2 * tokens.size() + 1024)
+      found.add("added_tokens_decoder",
+                fmt::format("gives {} the id {}, expected one below {}", inQuotes(word.text),
+                            word.id, 2 * tokens.size() + 1024));
+    else if (known != pipeline.added.end())
+      *known = std::move(word);
+    else
+      add(std::move(word));
+  }
+  if (!errors.first)
+    errors.first = found.first;
 }
 
 /// The id of the token that the field names, if it names one.
@@ -225,21 +254,30 @@ void Reader::readPostProcessor(const JsonValue *value, const std::string &path) 
   }
 }
 
-/// What each token adds to a text.
+/// What each token adds to a text. Of a word that is found in the normalized text that is what was
+/// found, not how the file spells it.
 void Reader::decode() {
   Decoding decoding;
   const JsonValue *decoder = file.find("decoder");
   readDecoder(errors, decoder ? *decoder : JsonValue(), "decoder", decoding);
-  pipeline.dropsFirstSpace = decoding.dropsFirstSpace;
-  for (const Token &token : tokens) {
-    std::string text = token.text;
-    for (const auto &step : decoding.steps)
-      text = step(text);
-    pipeline.pieces.push_back(token.text.empty() ? "" : std::move(text));
-  }
+  std::vector<std::string> texts;
+  for (const Token &token : tokens)
+    texts.push_back(token.text);
   for (const AddedToken &added : pipeline.added)
-    if (added.isMark)
-      pipeline.pieces[static_cast<size_t>(added.id)].clear();
+    if (std::string &text = texts[static_cast<size_t>(added.id)]; added.isMark)
+      text.clear();
+    else if (added.normalized)
+      for (const Normalizer &normalizer : pipeline.normalizers)
+        if (const Status status = normalizer(text); !status)
+          errors.add("added_tokens", status.error().message);
+  const auto pieceOf = [&](std::string text, bool isFirst) {
+    for (const Decoding::Step &step : decoding.steps)
+      text = step(text, isFirst);
+    return text;
+  };
+  for (const std::string &text : texts)
+    text.empty() ? pipeline.addPiece("", "")
+                 : pipeline.addPiece(pieceOf(text, false), pieceOf(text, true));
 }
 
 Result<std::unique_ptr<Tokenizer>> Reader::read(const TokenizerFolder &folder,
@@ -251,6 +289,7 @@ Result<std::unique_ptr<Tokenizer>> Reader::read(const TokenizerFolder &folder,
   const std::string type = hasMerges ? model.text("type", "BPE") : model.text("type");
   readTokens(model, type);
   readAddedTokens();
+  readConfig(folder.tokenizerConfig);
   for (auto [key, read] : {std::pair("normalizer", 0), std::pair("pre_tokenizer", 1)})
     if (const JsonValue *steps = file.find(key))
       read == 0 ? readNormalizer(errors, *steps, key, pipeline.normalizers)

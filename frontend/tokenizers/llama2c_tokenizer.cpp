@@ -143,8 +143,11 @@ Result<std::unique_ptr<Tokenizer>> readLlama2cTokenizer(std::span<const std::byt
                                  "end of text",
                                  name, counted(reader.count(), "token"), fewestTokens));
   Pipeline pipeline;
-  for (const Token &token : tokens)
-    pipeline.pieces.push_back(pieceOf(token));
+  for (const Token &token : tokens) {
+    std::string piece = pieceOf(token);
+    std::string first = token.text.starts_with(' ') ? piece.substr(1) : piece;
+    pipeline.addPiece(std::move(piece), std::move(first));
+  }
   pipeline.vocabulary = std::make_shared<const Vocabulary>(std::move(tokens));
   pipeline.model =
       scoreModel(pipeline.vocabulary, {.fallback = {.bytes = true, .unknown = unknownToken},
@@ -154,7 +157,6 @@ Result<std::unique_ptr<Tokenizer>> readLlama2cTokenizer(std::span<const std::byt
                                        .leastScore = lowestScore});
   pipeline.normalizers = {prepend(" ")};
   pipeline.keepsInvalid = true;
-  pipeline.dropsFirstSpace = true;
   pipeline.marks = {.bos = bosToken, .eos = eosToken, .addsBos = true};
   pipeline.marks.ends = endsOf(pipeline.marks);
   return PipelineTokenizer::create(std::move(pipeline));

@@ -172,8 +172,10 @@ Normalizer cleanText() {
     std::string clean;
     forEachCharacter(text, [&](UChar32 character, std::string_view bytes) {
       const bool isLine = character == '\t' || character == '\n' || character == '\r';
+      // What Unicode has not assigned stays.
       const bool isControl =
-          character == 0 || character == 0xfffd || (U_GET_GC_MASK(character) & U_GC_C_MASK) != 0;
+          character == 0 || character == 0xfffd ||
+          (U_GET_GC_MASK(character) & (U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK)) != 0;
       if (isLine || (!isControl && u_isUWhiteSpace(character)))
         clean += ' ';
       else if (!isControl)
@@ -188,16 +190,18 @@ Normalizer separateChinese() {
   return [](std::string &text) -> Status {
     std::string separated;
     forEachCharacter(text, [&](UChar32 character, std::string_view bytes) {
-      // The blocks of unified and compatibility ideographs that BERT names.
+      // The blocks of unified and compatibility ideographs that BERT names. Its program leaves out
+      // the first 256 of extension E, and so the vocabularies do.
       const UBlockCode block = character < 0x2e80 ? UBLOCK_NO_BLOCK : ublock_getCode(character);
-      const bool isChinese = block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS ||
-                             block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_A ||
-                             block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_B ||
-                             block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_C ||
-                             block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_D ||
-                             block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_E ||
-                             block == UBLOCK_CJK_COMPATIBILITY_IDEOGRAPHS ||
-                             block == UBLOCK_CJK_COMPATIBILITY_IDEOGRAPHS_SUPPLEMENT;
+      const bool isChinese =
+          block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS ||
+          block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_A ||
+          block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_B ||
+          block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_C ||
+          block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_D ||
+          (block == UBLOCK_CJK_UNIFIED_IDEOGRAPHS_EXTENSION_E && character >= 0x2b920) ||
+          block == UBLOCK_CJK_COMPATIBILITY_IDEOGRAPHS ||
+          block == UBLOCK_CJK_COMPATIBILITY_IDEOGRAPHS_SUPPLEMENT;
       if (isChinese)
         separated.append(" ").append(bytes).append(" ");
       else

@@ -10,6 +10,12 @@
 
 namespace heddle {
 
+void Pipeline::addPiece(std::string piece, std::string first) {
+  if (first != piece)
+    firstPieces.emplace(static_cast<int32_t>(pieces.size()), std::move(first));
+  pieces.push_back(std::move(piece));
+}
+
 PipelineTokenizer::PipelineTokenizer(Pipeline pipeline) : steps(std::move(pipeline)) {
   textMarks = steps.marks;
 }
@@ -50,11 +56,10 @@ Result<std::string_view> PipelineTokenizer::piece(int32_t previous, int32_t toke
                                   vocabularySize() - 1));
   if (static_cast<size_t>(token) >= steps.pieces.size())
     return std::string_view();
-  std::string_view text = steps.pieces[static_cast<size_t>(token)];
-  const bool isFirst = previous == TextMarks::none || previous == bos();
-  if (isFirst && steps.dropsFirstSpace && text.starts_with(' '))
-    text.remove_prefix(1);
-  return text;
+  if (previous == TextMarks::none || previous == bos())
+    if (const auto first = steps.firstPieces.find(token); first != steps.firstPieces.end())
+      return std::string_view(first->second);
+  return std::string_view(steps.pieces[static_cast<size_t>(token)]);
 }
 
 Status PipelineTokenizer::normalize(std::string &text) const {

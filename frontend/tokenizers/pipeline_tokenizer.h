@@ -7,6 +7,8 @@
 #include "frontend/tokenizers/trie.h"
 #include "frontend/tokenizers/word_model.h"
 
+#include <unordered_map>
+
 namespace heddle {
 
 /// A word that is found in the text itself.
@@ -22,6 +24,9 @@ struct AddedToken {
 
 /// The steps, all optional but the vocabulary and the model.
 struct Pipeline {
+  /// Appends the piece of the next token, and what it is as the first where that differs.
+  void addPiece(std::string piece, std::string first);
+
   SharedVocabulary vocabulary;
   std::unique_ptr<WordModel> model;
   std::vector<AddedToken> added = {};
@@ -29,9 +34,9 @@ struct Pipeline {
   std::vector<PreTokenizer> preTokenizers = {};
   bool keepsInvalid = false; ///< bytes that are no UTF-8 reach the model; else they become U+FFFD
 
-  /// What each token adds to a text, and whether the first drops the space it begins with.
-  std::vector<std::string> pieces = {};
-  bool dropsFirstSpace = false;
+  std::vector<std::string> pieces = {}; ///< what each token adds to a text
+  /// What it adds as the first of a text, where that is something else.
+  std::unordered_map<int32_t, std::string> firstPieces = {};
 
   TextMarks marks = {};
   int64_t modelVocabulary = 0; ///< ids the model has beyond the tokenizer's; they add no text

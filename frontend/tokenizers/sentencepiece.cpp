@@ -244,12 +244,15 @@ Result<std::unique_ptr<Tokenizer>> readSentencePiece(std::span<const std::byte> 
     map = *std::move(parsed);
   }
   Pipeline pipeline;
+  const bool dropsSpace = model->rules.addDummyPrefix || model->rules.removeExtraWhitespaces;
   for (const Token &token : model->tokens) {
-    pipeline.pieces.push_back(pieceOf(token, *model));
+    std::string piece = pieceOf(token, *model);
+    std::string first = dropsSpace && token.text.starts_with(spaceSign) ? piece.substr(1) : piece;
+    pipeline.addPiece(std::move(piece), std::move(first));
     if (token.kind == TokenKind::userDefined)
       model->rules.userDefined.push_back(token.text);
   }
-  pipeline.dropsFirstSpace = model->rules.addDummyPrefix && !model->rules.whitespaceIsSuffix;
+  pipeline.keepsInvalid = true; // the normalizer knows of it
   pipeline.vocabulary = std::make_shared<const Vocabulary>(std::move(model->tokens));
   pipeline.normalizers.push_back(sentencePieceNormalizer(std::move(map), model->rules));
   const Fallback fallback{model->byteFallback, model->unknown, true};

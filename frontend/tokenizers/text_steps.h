@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-/// Changes a text, valid UTF-8 before and after.
+/// Changes a text, valid UTF-8 before (unless it says otherwise) and after.
 using Normalizer = std::function<Status(std::string &text)>;
 
 /// A normalizer that makes more of a text fails.

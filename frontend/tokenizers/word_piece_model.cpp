@@ -12,6 +12,8 @@ public:
       : vocabulary(std::move(all)), rules(rules) {
     std::vector<std::pair<std::string_view, int32_t>> starts, rests;
     for (int32_t id = 0; id < vocabulary->size(); ++id) {
+      if ((*vocabulary)[id].kind == TokenKind::control)
+        continue;
       std::string_view text = (*vocabulary)[id].text;
       starts.emplace_back(text, id);
       if (text.starts_with(rules.continuingPrefix))

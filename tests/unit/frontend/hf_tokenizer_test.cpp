@@ -223,12 +223,121 @@ TEST(HfTokenizer, RefusesWhatIsWrong) {
   EXPECT_THAT(errorOf(with(wordPiece, R"("unk_token":"[UNK]")", R"("unk_token":"?")")),
               HasSubstr("model.unk_token is '?', expected a token"));
   EXPECT_THAT(errorOf(with(byteLevel, R"(\\p{L})", R"(\\p{Q})")), HasSubstr("is not understood"));
-  for (const char *within : {R"([\\p{L}])", R"(\\p{L}&&\\p{Lu})"})
-    EXPECT_THAT(errorOf(with(byteLevel, R"(\\p{L})", within)), HasSubstr("a class inside a class"));
+  EXPECT_THAT(errorOf(with(byteLevel, R"(\\p{L})", R"(\\p{L}&&\\p{Lu})")),
+              HasSubstr("a class inside a class"));
   EXPECT_THAT(errorOf(unigram, {.tokenizerConfig = R"({"bos_token": "<q>"})",
                                 .generationConfig = "",
                                 .chatTemplate = ""}),
               HasSubstr("dir/tokenizer_config.json: bos_token is '<q>'"));
+}
+
+TEST(HfTokenizer, DecodesTheFirstTokenByItsOwnRule) {
+  const auto texts = [](const std::string &json, const std::vector<Ids> &all) {
+    std::vector<std::string> found;
+    if (const auto tokenizer = read(json))
+      for (const Ids &ids : all)
+        found.push_back(*tokenizer->decode(ids));
+    return found;
+  };
+  EXPECT_THAT(texts(wordPiece, {{5, 3}, {14}, {3, 9}}), ElementsAre("##l hello", "##s", "hello!"));
+  EXPECT_THAT(texts(unigram, {{1, 2, 3}, {4, 4}, {0, 1}, {1, 1, 4}}),
+              ElementsAre(" hello", "hello hello", "<unk> ", "  hello"));
+  const size_t begin = withFallback.find(R"("decoder":)"), end = withFallback.find(R"(,"model":)");
+  const auto by = [&](const std::string &decoder, const std::vector<Ids> &all) {
+    std::string json = withFallback;
+    return texts(json.replace(begin, end - begin, R"("decoder":)" + decoder), all);
+  };
+  const std::vector<Ids> ids = {{20, 21, 18, 21}, {22, 22, 13}};
+  EXPECT_THAT(
+      by(R"({"type":"Sequence","decoders":[{"type":"Strip","content":"l","start":1,"stop":1},{"type":"Fuse"}]})",
+         ids),
+      ElementsAre("o\u2581helloe\u2581hello", "\u2581\u2581\u2581\u2581h"));
+  EXPECT_THAT(
+      by(R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"Regex":"l+|▁"},"content":"L"},{"type":"Fuse"}]})",
+         ids),
+      ElementsAre("LoLheLoeLLheLo", "LLLLh"));
+  EXPECT_THAT(
+      by(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never","split":true})", ids),
+      ElementsAre("lo helloel hello", "    h"));
+  EXPECT_THAT(
+      by(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":true})", ids),
+      ElementsAre("lo helloel hello", "  h"));
+  EXPECT_THAT(by(R"({"type":"Fuse"})", ids),
+              ElementsAre("lo\u2581helloel\u2581hello", "\u2581\u2581\u2581\u2581h"));
+  EXPECT_THAT(by("null", ids),
+              ElementsAre("lo \u2581hello el \u2581hello", "\u2581\u2581 \u2581\u2581 h"));
+  EXPECT_THAT(errorOf(with(withFallback, R"("stop":0)", R"("stop":1)")),
+              HasSubstr("is 'Strip' of more than the first character after Fuse"));
+  EXPECT_THAT(
+      errorOf(with(withFallback, R"("content":" ","start":1)", R"("content":"  ","start":1)")),
+      HasSubstr("content is '  ', expected one character"));
+}
+
+TEST(HfTokenizer, DecodesWhatWasAddedAsItWasFound) {
+  const std::string mark = R"("normalized":false,"special":true}],"normalizer")";
+  const std::string added = with(
+      withFallback, mark,
+      R"("normalized":false,"special":true},{"id":23,"content":"new","normalized":true,"special":false}],"normalizer")");
+  agrees(added, {{"hello new", {21, 23}, "hello new"},
+                 {"hello newhello", {21, 23, 13, 18, 20}, "hello newhello"}});
+  EXPECT_EQ(*read(added)->decode(Ids{23, 21}), "new hello");
+}
+
+TEST(HfTokenizer, KeepsAddedWordsAndUnassignedCharactersFromTheModel) {
+  const std::string added =
+      with(wordPiece, R"("added_tokens":[])",
+           R"("added_tokens":[{"id":15,"content":"wors","single_word":true,"special":false}])");
+  agrees(added, {{"wors world", {15, 7, 8}, "wors world"}, {"xwors wors", {0, 15}, "[UNK] wors"}});
+  agrees(wordPiece, {{"he\u0378 hello", {0, 3}, "[UNK] hello"},
+                     {"he\U0002b820 he\U0002b920", {0, 4, 0}, "[UNK] he [UNK]"}});
+}
+
+TEST(HfTokenizer, GoesByTheConfigurationBesideIt) {
+  const auto config = [](const std::string &text) {
+    return TokenizerFolder{.tokenizerConfig = text, .generationConfig = "", .chatTemplate = ""};
+  };
+  const auto word = [](const std::string &id, const std::string &text, const std::string &more) {
+    return R"({"added_tokens_decoder":{")" + id + R"(":{"content":")" + text + "\"" + more + "}}}";
+  };
+  // A flag that differs, a word that is new, and one that is there already.
+  const auto stripped =
+      read(byteLevel, config(word("33", "<|end|>", R"(,"special":true,"rstrip":true)")));
+  ASSERT_NE(stripped, nullptr);
+  EXPECT_THAT(*stripped->encode("<|end|> a", false), ElementsAre(33, 0));
+  EXPECT_THAT(*read(byteLevel)->encode("<|end|> a", false), ElementsAre(33, 15, 0));
+  const auto added = read(byteLevel, config(word("40", "hell", R"(,"special":false)")));
+  ASSERT_NE(added, nullptr);
+  EXPECT_THAT(*added->encode("hello", false), ElementsAre(40, 7));
+  EXPECT_EQ(*added->decode(Ids{40, 7}), "hello");
+  const auto known = read(byteLevel, config(word("22", "hell", R"(,"special":false)")));
+  ASSERT_NE(known, nullptr);
+  EXPECT_THAT(*known->encode("hello", false), ElementsAre(22, 7));
+  for (const auto &[wrong, message] :
+       {std::pair(word("32", "<|end|>", ""),
+                  "gives '<|end|>' the id 32, but tokenizer.json has 33 for it"),
+        {word("22", "<|new|>", ""),
+         "gives '<|new|>' the id 22, but tokenizer.json has 'hell' there"},
+        {word("999999", "<|new|>", ""), "gives '<|new|>' the id 999999, expected one below"},
+        {word("1x", "<|new|>", ""), "added_tokens_decoder has '1x', expected an id"},
+        {std::string(R"({"split_special_tokens":true})"),
+         "split_special_tokens is true, expected false"}})
+    EXPECT_THAT(errorOf(byteLevel, config(wrong)),
+                AllOf(testing::StartsWith("dir/tokenizer_config.json: "), HasSubstr(message)));
+  // Where both say how words are cut they must agree.
+  EXPECT_THAT(
+      errorOf(wordPiece, config(R"({"do_lower_case":false})")),
+      HasSubstr("do_lower_case is false, but normalizer.lowercase in tokenizer.json is true"));
+  EXPECT_EQ(errorOf(wordPiece, config(R"({"do_lower_case":true,"strip_accents":null})")), "opened");
+  const size_t begin = byteLevel.find(R"({"type":"Sequence")"),
+               end = byteLevel.find(R"(,"post_pro)");
+  std::string prefixed = byteLevel;
+  prefixed.replace(begin, end - begin,
+                   R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})");
+  EXPECT_THAT(errorOf(prefixed, config(R"({"add_prefix_space":false})")),
+              HasSubstr("add_prefix_space is false, but pre_tokenizer.add_prefix_space"));
+  EXPECT_EQ(errorOf(prefixed, config(R"({"add_prefix_space":true})")), "opened");
+  EXPECT_EQ(errorOf(byteLevel, config(R"({"split_special_tokens":false,"legacy":true})")),
+            "opened");
 }
 
 TEST(HfTokenizer, EveryTruncationIsRefused) {

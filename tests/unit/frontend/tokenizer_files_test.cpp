@@ -1,4 +1,5 @@
 // Tokenizers in files made by other programs, against the ids that those programs give.
+#include "frontend/tokenizers/character_map.h"
 #include "frontend/tokenizers/sentencepiece.h"
 #include "frontend/tokenizers/tokenizer.h"
 
@@ -128,6 +129,43 @@ TEST(SentencePiece, RefusesEveryTruncation) {
     EXPECT_NE(sentencePieceError(std::string_view(bytes).substr(0, size)), "opened") << size;
   EXPECT_THAT(sentencePieceError(std::string_view(bytes).substr(0, 100)),
               HasSubstr("is no whole protocol buffer: field"));
+}
+
+/// A table that makes a space of U+FFFD, as the one of "nmt_nfkc" does: nodes are chosen to be
+/// free.
+std::string mapOfTheReplacementCharacter() {
+  std::vector<uint32_t> units(0x401, 0);
+  const auto node = [](uint32_t byte, uint32_t offset) { return offset << 10 | byte; };
+  units[0] = node(0, 0x100);
+  units[0x1ef] = node(0xef, 0x1ef ^ 0x200);
+  units[0x2bf] = node(0xbf, 0x2bf ^ 0x300);
+  units[0x3bd] = node(0xbd, 0x3bd ^ 0x400) | 1 << 8;
+  units[0x400] = 1u << 31;
+  const auto size = static_cast<uint32_t>(units.size() * sizeof(uint32_t));
+  return std::string(reinterpret_cast<const char *>(&size), sizeof(size)) +
+         std::string(reinterpret_cast<const char *>(units.data()), size) + std::string(" \0", 2);
+}
+
+TEST(SentencePiece, NeverLooksUpABrokenByte) {
+  const auto map = CharacterMap::parse(mapOfTheReplacementCharacter());
+  ASSERT_TRUE(map) << map.error().message;
+  const Normalizer normalizer = sentencePieceNormalizer(*map, {.addDummyPrefix = false});
+  std::string text = "a\xef\xbf\xbd"
+                     "b\xff\xe2\x96"
+                     "c";
+  ASSERT_TRUE(normalizer(text));
+  EXPECT_EQ(text, "a\u2581b\ufffd\ufffd\ufffdc");
+}
+
+TEST(SentencePiece, DropsTheSignOfASpaceAndNoSpaceFromTheFirstPiece) {
+  // <unk>, then the sign; what unknown text is shown as begins with a space.
+  const std::string unknown("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", 16);
+  const std::string sign("\x0a\x0a\x0a\x03\xe2\x96\x81\x15\0\0\0\0", 12);
+  const std::string file = unknown + sign + std::string("\x12\0\x1a\0", 4);
+  const auto read = readSentencePiece(std::as_bytes(std::span(file)), "small.model", anyVocabulary);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*(*read)->decode(std::vector<int32_t>{0, 1}), " \u2047  ");
+  EXPECT_EQ(*(*read)->decode(std::vector<int32_t>{1, 0}), " \u2047 ");
 }
 
 TEST(SentencePiece, RefusesFieldsOutOfRange) {
