@@ -34,6 +34,12 @@ public:
         tokens.push_back(whole);
         return;
       }
+    // Texts that are divided into characters have many words of one.
+    if (characterLength(word) == word.size())
+      if (const int32_t whole = characterToken(word, true, true); whole != Vocabulary::none) {
+        tokens.push_back(whole);
+        return;
+      }
     Merging merging;
     merging.reserve(word.size());
     cut(word, merging);

@@ -46,8 +46,10 @@ public:
   /// pieces make, or nothing.
   template <class WordOf>
   void run(const WordOf &wordOf) {
+    if (all.size() < 2)
+      return;
     std::vector<Joint> first;
-    first.reserve(all.size());
+    first.reserve(all.size() - 1);
     for (uint32_t i = 0; i < all.size(); ++i)
       if (const auto joint = jointAt(i, wordOf))
         first.push_back(*joint);
