@@ -1,274 +1,288 @@
-#include "frontend/tokenizers/jinja.h"
+#include "frontend/tokenizers/jinja_parser.h"
 
-#include "frontend/tokenizers/jinja_expressions.h"
+#include "frontend/formats/quote.h"
+#include "frontend/tokenizers/jinja.h"
+#include "frontend/tokenizers/utf8.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace heddle::jinja {
 
-Error errorAt(size_t offset, std::string_view what) {
-  return dataError(fmt::format("the chat template (offset {}): {}", offset, what));
-}
-
 namespace {
 
-/// Divides the template into text and tags, and tags into statements.
+using Kind = Statement::Kind;
+
+/// The largest template; each of its bytes may be a word.
+constexpr size_t mostSource = size_t{1} << 19;
+
 class TemplateParser {
 public:
-  explicit TemplateParser(std::string_view source) : source(source) {}
+  explicit TemplateParser(std::vector<Token> tokens) : parser(std::move(tokens)) {}
 
   Result<Body> run() {
-    Body body;
-    const std::string end = statements(body);
-    if (!failure && !end.empty())
-      fail(at, fmt::format("'{}' ends nothing", end));
-    if (failure)
-      return *failure;
+    Body body = statements({});
+    if (parser.failure)
+      return *parser.failure;
     return body;
   }
 
 private:
-  void fail(size_t offset, std::string_view what) {
-    if (!failure)
-      failure = errorAt(offset, what);
-  }
+  using Words = std::initializer_list<std::string_view>;
 
-  static bool isEnd(std::string_view word) {
-    return word == "else" || word == "elif" || word.starts_with("end");
-  }
-
-  /// Reads statements until a tag that ends a body; answers with its first word, leaving `tag` at
-  /// what follows it. Empty at the end of the template.
-  std::string statements(Body &body) {
-    if (++depth > deepest)
-      fail(at, "blocks are nested too deep");
-    std::string ended;
-    while (!failure && ended.empty() && at < source.size()) {
-      const size_t open = nextTag();
-      text(body, open);
-      if (open == std::string_view::npos)
-        break;
-      const char kind = source[open + 1];
-      if (!closeTag(open, kind))
-        break;
-      if (kind == '{')
-        output(body);
-      else if (kind == '%')
-        ended = statement(body);
-    }
-    --depth;
-    return failure ? "" : ended;
-  }
-
-  size_t nextTag() const {
-    for (size_t open = source.find('{', at); open != std::string_view::npos;
-         open = source.find('{', open + 1))
-      if (open + 1 < source.size() &&
-          (source[open + 1] == '{' || source[open + 1] == '%' || source[open + 1] == '#'))
-        return open;
-    return std::string_view::npos;
-  }
-
-  /// The text before a tag, without what the tags around it trim.
-  void text(Body &body, size_t open) {
-    std::string_view text = source.substr(at, open == std::string_view::npos ? open : open - at);
-    if (open == std::string_view::npos && text.ends_with('\n'))
-      text.remove_suffix(1); // the end of the file
-    const char sign =
-        open != std::string_view::npos && open + 2 < source.size() ? source[open + 2] : ' ';
-    if (trimsNext)
-      while (!text.empty() && isSpace(text.front()))
-        text.remove_prefix(1);
-    else if (trimsLine && text.starts_with('\n'))
-      text.remove_prefix(1);
-    if (sign == '-') {
-      while (!text.empty() && isSpace(text.back()))
-        text.remove_suffix(1);
-    } else if (open != std::string_view::npos && source[open + 1] != '{' && sign != '+') {
-      // Spaces between the beginning of the line and a block.
-      const size_t last = text.find_last_not_of(" \t");
-      const bool fromLine = last == std::string_view::npos
-                                ? open - text.size() == 0 || source[open - text.size() - 1] == '\n'
-                                : text[last] == '\n';
-      if (fromLine)
-        text = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
-    }
-    if (!text.empty())
-      body.push_back({.kind = Statement::Kind::text, .offset = at, .text = std::string(text)});
-  }
-
-  /// Finds the end of the tag at `open`: `tagBegin` to `tagEnd` is what it holds.
-  bool closeTag(size_t open, char kind) {
-    const std::string_view close = kind == '{' ? "}}" : kind == '%' ? "%}" : "#}";
-    tagBegin = open + 2;
-    if (tagBegin < source.size() && (source[tagBegin] == '-' || source[tagBegin] == '+'))
-      ++tagBegin;
-    size_t end = tagBegin;
-    int braces = 0; // a dictionary may end with what ends a tag
-    for (char quote = 0; end < source.size(); ++end) {
-      const char c = source[end];
-      if (quote && c == '\\' && kind != '#')
-        ++end;
-      else if (quote)
-        quote = c == quote ? 0 : quote;
-      else if (kind != '#' && (c == '\'' || c == '"'))
-        quote = c;
-      else if (kind != '#' && c == '{')
-        ++braces;
-      else if (c == '}' && braces > 0)
-        --braces;
-      else if (source.substr(end).starts_with(close))
-        break;
-    }
-    if (end >= source.size()) {
-      fail(open, fmt::format("a tag does not end: expected '{}'", close));
-      return false;
-    }
-    at = end + 2;
-    trimsNext = end > tagBegin && source[end - 1] == '-';
-    trimsLine = kind != '{';
-    tagEnd = trimsNext ? end - 1 : end;
-    return true;
-  }
-
-  ExpressionParser tag() { return {source, tagBegin, tagEnd}; }
-
-  /// What the tag holds from `parser` on must be used up.
-  void finish(ExpressionParser &parser) {
-    if (!parser.atEnd())
-      parser.fail("expected the end of the tag, found " + parser.rest());
-    if (parser.failure && !failure)
-      failure = parser.failure;
-  }
-
-  void output(Body &body) {
-    ExpressionParser parser = tag();
-    Statement made{.kind = Statement::Kind::output, .offset = tagBegin};
-    made.expression = parser.tuple();
-    finish(parser);
-    body.push_back(std::move(made));
-  }
-
-  /// Reads a block; answers with its word where it ends a body.
-  std::string statement(Body &body) {
-    ExpressionParser parser = tag();
-    const std::string word = parser.name();
-    if (isEnd(word)) {
-      ending = parser;
-      return word;
-    }
-    Statement made{.offset = tagBegin};
-    if (word == "for")
-      loop(parser, made);
-    else if (word == "if")
-      branch(parser, made);
-    else if (word == "set")
-      assign(parser, made);
-    else if (word == "macro")
-      define(parser, made);
-    else if (word == "break" || word == "continue")
-      made.kind = word == "break" ? Statement::Kind::leave : Statement::Kind::next;
-    else if (word == "generation") { // marks what a model is trained on
-      finish(parser);
-      expectEnd(statements(body), "endgeneration");
-      return "";
-    } else
-      parser.fail(fmt::format("the statement {} is not known here", inQuotes(word)));
-    if (made.kind == Statement::Kind::leave || made.kind == Statement::Kind::next || parser.failure)
-      finish(parser);
-    body.push_back(std::move(made));
-    return "";
-  }
-
-  void define(ExpressionParser &parser, Statement &made) {
-    made.kind = Statement::Kind::macro;
-    made.text = parser.name();
-    parser.expect("(");
-    while (!parser.failure && !parser.take(")")) {
-      const std::string name = parser.name();
-      if (name.empty())
-        parser.fail("expected a parameter, found " + parser.rest());
-      else if (std::ranges::find(made.targets, name) != made.targets.end())
-        parser.fail(fmt::format("the parameter {} is named twice", inQuotes(name)));
-      const bool follows = !made.defaults.empty() && made.defaults.back();
-      made.targets.push_back(name);
-      made.defaults.push_back(parser.take("=") ? parser.expression() : nullptr);
-      if (follows && !made.defaults.back())
-        parser.fail(fmt::format("the parameter {} has no default, but follows one that has",
-                                inQuotes(name)));
-      if (!parser.take(",")) {
-        parser.expect(")");
+  /// Statements up to a block that begins with one of `ends`, whose word comes next; without any,
+  /// up to the end of the template.
+  Body statements(Words ends) {
+    parser.enter("blocks");
+    Body body;
+    while (!parser.failure) {
+      const Token &token = parser.peek();
+      if (token.kind == Token::Kind::finish) {
+        if (ends.size() > 0)
+          parser.fail(
+              fmt::format("expected '{}', found the end of the template", *(ends.end() - 1)));
         break;
       }
+      if (token.kind == Token::Kind::data)
+        body.push_back({.offset = token.offset, .text = *token.value.text()});
+      parser.skip();
+      if (token.kind == Token::Kind::outputBegin) {
+        Statement made{.kind = Kind::output, .offset = token.offset};
+        made.expression = parser.tuple();
+        parser.expectTagEnd();
+        body.push_back(std::move(made));
+      } else if (token.kind == Token::Kind::blockBegin) {
+        if (std::ranges::any_of(ends, [&](std::string_view end) { return parser.comes(end); }))
+          break;
+        body.push_back(block(ends));
+      }
     }
-    finish(parser);
-    expectEnd(statements(made.body), "endmacro");
+    parser.leave();
+    return body;
   }
 
-  void expectEnd(const std::string &found, std::string_view wanted) {
-    if (found != wanted)
-      fail(at, fmt::format("expected '{}', found {}", wanted,
-                           found.empty() ? "the end of the template" : inQuotes(found)));
+  /// The body of a block up to its end, which is taken.
+  Body bodyUpTo(std::string_view end) {
+    Body body = statements({end});
+    parser.expect(end);
+    parser.expectTagEnd();
+    return body;
   }
 
-  void loop(ExpressionParser &parser, Statement &made) {
-    made.kind = Statement::Kind::loop;
-    do
-      made.targets.push_back(parser.name());
-    while (parser.take(","));
+  Statement block(Words ends) {
+    const std::string word = parser.comes(Token::Kind::name) ? parser.name() : "";
+    Statement made{.offset = parser.offset()};
+    if (word.empty())
+      parser.fail("expected a statement, found " + parser.next());
+    else if (word == "for")
+      loop(made);
+    else if (word == "if")
+      branch(made);
+    else if (word == "set")
+      assign(made);
+    else if (word == "macro")
+      macro(made);
+    else if (word == "call")
+      call(made);
+    else if (word == "filter")
+      apply(made);
+    else if (word == "with")
+      with(made);
+    else if (word == "break" || word == "continue")
+      jump(made, word);
+    else if (word == "generation") // marks what a model is trained on
+      scope(made);
+    else if (word.starts_with("end") || word == "else" || word == "elif")
+      parser.fail(ends.size() == 0
+                      ? fmt::format("{} ends nothing", inQuotes(word))
+                      : fmt::format("expected '{}', found {}", *(ends.end() - 1), inQuotes(word)));
+    else
+      parser.fail(fmt::format("the statement {} is not known here", inQuotes(word)));
+    return made;
+  }
+
+  void loop(Statement &made) {
+    made.kind = Kind::loop;
+    made.targets.push_back(parser.target(false));
     parser.expect("in");
-    made.expression = parser.disjunction();
+    made.expression = parser.tuple(/*withCondition=*/false);
     if (parser.take("if"))
       made.condition = parser.expression();
-    finish(parser);
-    std::string end = statements(made.body);
-    if (end == "else")
-      end = statements(made.otherwise);
-    expectEnd(end, "endfor");
+    if (parser.comes("recursive"))
+      parser.fail("recursive loops are not known here");
+    parser.expectTagEnd();
+    ++loops;
+    made.body = statements({"else", "endfor"});
+    --loops;
+    if (parser.take("else")) {
+      parser.expectTagEnd();
+      made.otherwise = statements({"endfor"});
+    }
+    parser.expect("endfor");
+    parser.expectTagEnd();
   }
 
-  void branch(ExpressionParser &parser, Statement &made) {
-    made.kind = Statement::Kind::branch;
-    made.expression = parser.expression();
-    finish(parser);
-    std::string end = statements(made.body);
-    if (end == "elif" && !failure) {
-      Statement next{.offset = tagBegin};
-      ExpressionParser rest = *ending;
-      ++depth;            // which the body of the next is refused by
-      branch(rest, next); // which reads the common end
-      --depth;
+  /// What follows "if" or "elif", up to the common end.
+  void branch(Statement &made) {
+    made.kind = Kind::branch;
+    made.expression = parser.tuple(/*withCondition=*/false);
+    parser.expectTagEnd();
+    made.body = statements({"elif", "else", "endif"});
+    if (parser.comes("elif")) {
+      parser.enter("blocks");
+      parser.skip();
+      Statement next{.offset = parser.offset()};
+      branch(next);
       made.otherwise.push_back(std::move(next));
+      parser.leave();
       return;
     }
-    if (end == "else")
-      end = statements(made.otherwise);
-    expectEnd(end, "endif");
+    if (parser.take("else")) {
+      parser.expectTagEnd();
+      made.otherwise = statements({"endif"});
+    }
+    parser.expect("endif");
+    parser.expectTagEnd();
   }
 
-  void assign(ExpressionParser &parser, Statement &made) {
-    made.text = parser.name();
-    if (parser.take("."))
-      made.text += "." + parser.name();
+  void assign(Statement &made) {
+    made.targets.push_back(parser.target(true));
     if (parser.take("=")) {
-      made.kind = Statement::Kind::assign;
+      made.kind = Kind::assign;
       made.expression = parser.tuple();
-      finish(parser);
+      parser.expectTagEnd();
       return;
     }
-    made.kind = Statement::Kind::assignBody;
-    finish(parser);
-    expectEnd(statements(made.body), "endset");
+    made.kind = Kind::assignBody;
+    if (!made.targets[0].parts.empty())
+      parser.fail("expected '=', found " + parser.next());
+    made.expression = parser.filters(parser.make(Expression::Kind::body), false);
+    parser.expectTagEnd();
+    made.body = outsideOfLoops("endset");
   }
 
-  std::string_view source;
-  size_t at = 0, tagBegin = 0, tagEnd = 0;
-  bool trimsNext = false, trimsLine = false;
-  int depth = 0;
-  std::optional<ExpressionParser> ending;
-  std::optional<Error> failure;
+  /// A body that is not run where it stands, or whose text goes elsewhere.
+  Body outsideOfLoops(std::string_view end) {
+    const int before = std::exchange(loops, 0);
+    Body body = bodyUpTo(end);
+    loops = before;
+    return body;
+  }
+
+  /// The body of a macro, and which special names it uses.
+  void macroBody(Statement &made, std::string_view end) {
+    const auto before = std::exchange(parser.special, {});
+    made.body = outsideOfLoops(end);
+    made.parameters->takesValues = parser.special.values;
+    made.parameters->takesNamed = parser.special.named;
+    made.parameters->takesCaller = parser.special.caller;
+    parser.special = before;
+  }
+
+  void macro(Statement &made) {
+    made.kind = Kind::macro;
+    made.text = parser.name();
+    signature(made);
+    parser.expectTagEnd();
+    macroBody(made, "endmacro");
+  }
+
+  void signature(Statement &made) {
+    made.parameters = std::make_unique<Parameters>();
+    Parameters &known = *made.parameters;
+    parser.expect("(");
+    while (!parser.failure && !parser.take(")")) {
+      if (!known.names.empty())
+        parser.expect(",");
+      if (!parser.comes(Token::Kind::name))
+        parser.fail("expected a parameter, found " + parser.next());
+      const std::string name = parser.name();
+      if (std::ranges::find(known.names, name) != known.names.end())
+        parser.fail(fmt::format("the parameter {} is named twice", inQuotes(name)));
+      const bool follows = !known.defaults.empty() && known.defaults.back();
+      known.names.push_back(name);
+      known.defaults.push_back(parser.take("=") ? parser.expression() : nullptr);
+      if (follows && !known.defaults.back())
+        parser.fail(fmt::format("the parameter {} has no default, but follows one that has",
+                                inQuotes(name)));
+    }
+  }
+
+  void call(Statement &made) {
+    made.kind = Kind::call;
+    if (parser.comes("("))
+      signature(made);
+    else
+      made.parameters = std::make_unique<Parameters>();
+    made.expression = parser.expression();
+    if (!parser.failure && made.expression->kind != Expression::Kind::call)
+      parser.fail("'call' needs the call of a macro");
+    parser.expectTagEnd();
+    macroBody(made, "endcall");
+  }
+
+  void apply(Statement &made) {
+    made.kind = Kind::apply;
+    made.expression = parser.filters(parser.make(Expression::Kind::body), true);
+    parser.expectTagEnd();
+    made.body = outsideOfLoops("endfilter");
+  }
+
+  void with(Statement &made) {
+    made.kind = Kind::scope;
+    while (!parser.failure && !parser.comes(Token::Kind::tagEnd)) {
+      if (!made.targets.empty())
+        parser.expect(",");
+      made.targets.push_back(parser.target(false));
+      parser.expect("=");
+      made.values.push_back(parser.expression());
+    }
+    parser.expectTagEnd();
+    made.body = bodyUpTo("endwith");
+  }
+
+  void scope(Statement &made) {
+    made.kind = Kind::scope;
+    parser.expectTagEnd();
+    made.body = bodyUpTo("endgeneration");
+  }
+
+  void jump(Statement &made, const std::string &word) {
+    made.kind = word == "break" ? Kind::leave : Kind::next;
+    if (loops == 0)
+      parser.fail(fmt::format("'{}' stands outside of a loop", word));
+    parser.expectTagEnd();
+  }
+
+  ExpressionParser parser;
+  int loops = 0; ///< around what is being read, in the same macro
 };
+
+/// Lines that end in "\n", without the last end of one.
+std::string withPlainLines(std::string_view source) {
+  std::string made;
+  for (size_t i = 0; i < source.size(); ++i) {
+    const bool isOfTwo = source[i] == '\r' && i + 1 < source.size() && source[i + 1] == '\n';
+    if (!isOfTwo)
+      made += source[i] == '\r' ? '\n' : source[i];
+  }
+  if (made.ends_with('\n'))
+    made.pop_back();
+  return made;
+}
 
 } // namespace
 
-Result<Body> parse(std::string_view source) { return TemplateParser(source).run(); }
+Result<Body> parse(std::string_view source) {
+  if (source.size() > mostSource)
+    return dataError(fmt::format("the chat template has {} bytes; at most {} are read",
+                                 source.size(), mostSource));
+  const std::string plain = withPlainLines(replaceInvalidUtf8(source));
+  auto tokens = tokenize(plain);
+  if (!tokens)
+    return tokens.error();
+  return TemplateParser(*std::move(tokens)).run();
+}
 
 } // namespace heddle::jinja

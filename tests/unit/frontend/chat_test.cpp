@@ -53,7 +53,7 @@ TEST(Chat, MacrosMakeTextOfTheirArgumentsAndOfWhatIsSetAtTheTop) {
                   one),
             "[user]Hi");
   EXPECT_THAT(write("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", one),
-              HasSubstr("(offset 20): the macro 'm' calls itself too often"));
+              HasSubstr("calls macros more than 200 deep, last the macro 'm'"));
   EXPECT_THAT(write("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", one),
               HasSubstr("the macro 'm' takes fewer arguments"));
   EXPECT_THAT(write("{% macro m(a %}{% endmacro %}", one), HasSubstr("error: the chat template"));
@@ -69,10 +69,10 @@ TEST(Chat, DefaultsAreThoseOfParametersNotGiven) {
                   "{{ m() }}{{ m(b=2) }}"),
             "[1][22]");
   EXPECT_THAT(shows("{% macro m(a=m()) %}{% endmacro %}{{ m() }}"),
-              HasSubstr("the macro 'm' calls itself too often"));
+              HasSubstr("calls macros more than 200 deep, last the macro 'm'"));
   EXPECT_THAT(
       shows("{% macro m(a=n()) %}{% endmacro %}{% macro n(a=m()) %}{% endmacro %}{{ m() }}"),
-      HasSubstr("calls itself too often"));
+      HasSubstr("calls macros more than 200 deep"));
 }
 
 TEST(Chat, MacrosRefuseArgumentsThatAreNoParameters) {
@@ -108,6 +108,52 @@ TEST(Chat, FiltersOfListsAreThoseOfJinja) {
                   "{{ messages|map(attribute='role')|join }}",
                   one),
             "abC1yxb2ABuser");
+}
+
+// What the reference makes of each was looked up with it.
+TEST(Chat, NamesAreSharedAndHiddenAsInJinja) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{% macro add(ns) %}{% set ns.n = ns.n + 1 %}{% endmacro %}"
+                  "{% set ns = namespace(n=1) %}{{ add(ns) }}{{ add(ns) }}{{ ns.n }}"),
+            "3");
+  EXPECT_EQ(shows("{% macro m() %}M{% endmacro %}{% set m = 3 %}{{ m }}"), "3");
+  EXPECT_EQ(shows("{% for i in [1] %}{% macro m() %}M{% endmacro %}{{ m() }}{% endfor %}"
+                  "{{ m is defined }}"),
+            "MFalse");
+  EXPECT_EQ(shows("{% set x %}{% set y = 1 %}a{% endset %}{{ x }}{{ y is defined }}"), "aFalse");
+  EXPECT_EQ(shows("{% with a = 1 %}{{ a }}{% endwith %}{{ a is defined }}"), "1False");
+  EXPECT_EQ(shows("{% set a, b = 1, 2 %}{{ a }}{{ b }}"), "12");
+  EXPECT_EQ(shows("{% macro m(n) %}{{ n }}{% if n %}{{ m(n - 1) }}{% endif %}{% endmacro %}"
+                  "{{ m(90) | length }}"),
+            "172");
+}
+
+TEST(Chat, FiltersTakeNamedArgumentsAndParts) {
+  const auto shows = [](std::string_view body) { return write(body, conversation); };
+  EXPECT_EQ(shows("{{ [['a', 'b'], ['c']]|map('join', d=', ')|join(';') }}"), "a, b;c");
+  EXPECT_EQ(shows("{{ [{'b': 1}, {}]|map(attribute='b', default='x')|join }}"), "1x");
+  EXPECT_EQ(shows("{{ [{'a': {'b': 2}}]|map(attribute='a.b')|first }}"), "2");
+  // Lists that nothing else holds.
+  EXPECT_EQ(shows("{{ messages|selectattr('role', 'equalto', 'user')|map(attribute='content')"
+                  "|map('trim')|select|join('/') }}"),
+            "Hi/Bye");
+  EXPECT_EQ(shows("{{ none|selectattr('a')|list }}{{ none|map('upper')|list }}"
+                  "{{ nothing|items|list }}"),
+            "[][][]");
+  EXPECT_EQ(shows("{{ dict(b=1, a=2) }}{{ {'é': 1}|tojson(ensure_ascii=False) }}"),
+            "{'b': 1, 'a': 2}{\"é\": 1}");
+  EXPECT_EQ(shows("{{ [[1], ('a', none)] }}"), "[[1], ('a', None)]");
+}
+
+TEST(Chat, KnowsTheBlocksOfJinja) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{% raw %}{{ x }}{% endraw %}{% generation %}g{% endgeneration %}"), "{{ x }}g");
+  EXPECT_EQ(shows("{% macro w(x) %}<{{ caller() }}{{ x }}>{% endmacro %}"
+                  "{% call w(2) %}in{% endcall %}{% filter upper %}abc{% endfilter %}"),
+            "<in2>ABC");
+  EXPECT_EQ(shows("{% for i in [1, 2, 3] %}{{ loop.previtem }}{{ loop.nextitem }}"
+                  "{{ loop.cycle('a', 'b') }}{{ loop.changed(i // 2) }}{% endfor %}"),
+            "2aTrue13bTrue2aFalse");
 }
 
 TEST(Chat, PutsTheSystemMessageIntoTheFirstOfTheUser) {
@@ -172,15 +218,22 @@ TEST(Chat, TrimsAsTheTemplatesExpect) {
 
 TEST(Chat, NamesWhatItDoesNotKnow) {
   const auto wrong = [](std::string_view body) { return write(body, conversation); };
-  EXPECT_THAT(wrong("{% call f() %}{% endcall %}"),
-              AllOf(HasSubstr("offset"), HasSubstr("the statement 'call' is not known here")));
+  EXPECT_THAT(wrong("{% include 'a' %}"),
+              AllOf(HasSubstr("offset"), HasSubstr("the statement 'include' is not known here")));
   EXPECT_THAT(wrong("{{ 'a' | wordwrap(3) }}"),
-              HasSubstr("the filter 'wordwrap' is not known here for string"));
+              HasSubstr("the filter 'wordwrap' is not known here"));
+  EXPECT_THAT(wrong("{{ range(*[1]) }}"), HasSubstr("'*' before an argument is not known here"));
+  EXPECT_THAT(wrong("{{ [1].append(2) }}"), HasSubstr("a list would be changed"));
+  EXPECT_THAT(wrong("{{ [1] | map(5, 'role') | list }}"),
+              HasSubstr("the filter 'map' takes the name of a filter, not a number"));
+  EXPECT_THAT(wrong("{% macro m(a,) %}{% endmacro %}"),
+              HasSubstr("expected a parameter, found ')'"));
   EXPECT_THAT(wrong("{{ 'a'.zfill(3) }}"), HasSubstr("the method 'zfill' is not known here"));
   EXPECT_THAT(wrong("{{ 1 is prime }}"), HasSubstr("the test 'prime' is not known here"));
   EXPECT_THAT(wrong("{{ lipsum(3) }}"), HasSubstr("the function 'lipsum' is not known here"));
-  EXPECT_THAT(wrong("{{ 1 + 'a' }}"), HasSubstr("the operator '+' is not known for number"));
-  EXPECT_THAT(wrong("{{ nothing.at.all }}"), HasSubstr("something undefined"));
+  EXPECT_THAT(wrong("{{ 1 + 'a' }}"),
+              HasSubstr("the operator '+' is not known for a number and a text"));
+  EXPECT_THAT(wrong("{{ nothing.at.all }}"), HasSubstr("'nothing' is undefined"));
   EXPECT_THAT(wrong("{{ raise_exception('no system') }}"),
               HasSubstr("refuses the conversation: no system"));
   EXPECT_THAT(wrong("{{ raise_exception('two\\nlines') }}"),
@@ -188,18 +241,19 @@ TEST(Chat, NamesWhatItDoesNotKnow) {
   EXPECT_THAT(wrong("{% if x %}"), HasSubstr("expected 'endif', found the end of the template"));
   EXPECT_THAT(wrong("{% endfor %}"), HasSubstr("'endfor' ends nothing"));
   EXPECT_THAT(wrong("{{ 1"), HasSubstr("a tag does not end: expected '}}'"));
-  EXPECT_THAT(wrong("{{ 1 2 }}"), HasSubstr("expected the end of the tag, found '2 '"));
-  EXPECT_THAT(wrong("{{ 'a }}"), HasSubstr("a tag does not end"));
-  EXPECT_THAT(wrong("{{ messages }}"), HasSubstr("a list is put out as text"));
+  EXPECT_THAT(wrong("{{ 1 2 }}"), HasSubstr("expected the end of the tag, found '2'"));
+  EXPECT_THAT(wrong("{{ 'a }}"), HasSubstr("a text does not end"));
 }
 
 TEST(Chat, EndsWhateverTheTemplateIs) {
-  EXPECT_THAT(write(std::string(100000, '(').insert(0, "{{ ") + " }}", {}),
-              HasSubstr("nested too deep"));
+  const std::string open(100000, '('), closed(100000, ')');
+  EXPECT_THAT(write("{{ " + open + "1" + closed + " }}", {}),
+              HasSubstr("expressions are nested more than 100 deep"));
+  EXPECT_THAT(write("{{ " + open + " }}", {}), HasSubstr("expected ')', found '}'"));
   std::string deep;
   for (int i = 0; i < 1000; ++i)
     deep += "{% if true %}";
-  EXPECT_THAT(write(deep, {}), HasSubstr("nested too deep"));
+  EXPECT_THAT(write(deep, {}), HasSubstr("nested more than 100 deep"));
   EXPECT_THAT(write("{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}"
                     "{% endfor %}",
                     {}),
@@ -214,15 +268,17 @@ TEST(Chat, EndsWhateverTheValuesGrowTo) {
        {"{% set l = range(100000) %}{% for i in range(10000) %}{% set x = l|sort %}{% endfor %}",
         "{% for i in range(10000) %}{% set x = range(100000)|list %}{% endfor %}"})
     EXPECT_THAT(write(body, {}), HasSubstr("works on more values than a template has a use for"));
+  EXPECT_THAT(write("{% set n = namespace(s='a') %}{% for i in range(60) %}"
+                    "{% set n.s = n.s + n.s %}{% endfor %}",
+                    {}),
+              HasSubstr("makes a text of more than 4 MB"));
   for (std::string_view body :
-       {"{% set n = namespace(s='a') %}{% for i in range(60) %}{% set n.s = n.s + n.s %}{% endfor "
-        "%}",
-        "{% set n = namespace(l=[1]) %}{% for i in range(60) %}{% set n.l = n.l + n.l %}{% endfor "
+       {"{% set n = namespace(l=[1]) %}{% for i in range(60) %}{% set n.l = n.l + n.l %}{% endfor "
         "%}",
         "{% set n = namespace(l=[]) %}{% for i in range(999) %}{% set n.l = [n.l] %}{% endfor %}"})
     EXPECT_THAT(write(body, {}), HasSubstr("makes a value that is too large or nested too deep"));
   EXPECT_THAT(write("{% for i in range(1000000000) %}{% endfor %}", {}),
-              HasSubstr("a range has a step of 0, or an end beyond a million"));
+              HasSubstr("a range has more than 100000 members"));
 }
 
 TEST(Chat, RefusesChainsThatAreTooLong) {
@@ -234,24 +290,31 @@ TEST(Chat, RefusesChainsThatAreTooLong) {
     return write(text + std::string(last), {});
   };
   EXPECT_THAT(chain("{% if a %}", "{% elif a %}", 20000, "{% endif %}"),
-              HasSubstr("blocks are nested too deep"));
+              HasSubstr("nested more than 100 deep"));
   EXPECT_EQ(chain("{% if a %}", "{% elif a %}", 60, "{% else %}x{% endif %}"), "x");
   EXPECT_EQ(chain("{{ 'a'", " ~ 'b'", 3, " }}"), "abbb");
   EXPECT_EQ(chain("{{ 'a'", "|trim", 400, " }}"), "a");
-  for (const char *more : {"|trim", " ~ 'a'", " * 1", " or a", " and a", " == a", " not in a", ".b",
-                           "[0]", "()", " is defined", "[:1]", "(b=a)"})
-    EXPECT_THAT(chain("{{ a", more, 200000, " }}"), HasSubstr("an expression is too long")) << more;
+  for (const char *more :
+       {"|trim", " ~ 'a'", " * 1", " or a", " and a", ".b", "[0]", "()", "[:1]", "(b=a)"})
+    EXPECT_THAT(chain("{{ a", more, 20000, " }}"),
+                HasSubstr("an expression has more than 500 parts"))
+        << more;
+  // Comparisons stand beside each other, however many they are.
+  EXPECT_EQ(chain("{{ a", " == a", 20000, " }}"), "True");
+  EXPECT_THAT(chain("{{ a", " is defined", 20000, " }}"),
+              HasSubstr("tests cannot follow each other"));
   // Long chains within each other, and macros that call each other from long chains.
   std::string nested = "a", chained;
   for (int i = 0; i < 300; ++i)
     chained += "|trim";
   for (int i = 0; i < 20; ++i)
     nested = "(" + nested + ")" + chained;
-  EXPECT_THAT(write("{{ " + nested + " }}", {}), HasSubstr("an expression is too long"));
+  EXPECT_THAT(write("{{ " + nested + " }}", {}),
+              HasSubstr("an expression has more than 500 parts"));
   EXPECT_THAT(write("{% macro m(n) %}{{ (m(n - 1) if n else '') " + chained +
-                        " }}{% endmacro %}{{ m(10) }}",
+                        " }}{% endmacro %}{{ m(30) }}",
                     {}),
-              HasSubstr("nested too deep"));
+              HasSubstr("runs more than 4000 statements and expressions within each other"));
 }
 
 TEST(StopTexts, EndATextAlsoAcrossPieces) {

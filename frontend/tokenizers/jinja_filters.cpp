@@ -1,0 +1,251 @@
+#include "frontend/tokenizers/jinja_filters.h"
+
+#include "frontend/formats/quote.h"
+#include "frontend/tokenizers/jinja_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace heddle::jinja {
+
+namespace {
+
+Value orDefault(Meter &, const Value &subject, const Given &given) {
+  if (!subject.isUndefined() && (!given.isTrue(1) || subject.isTrue()))
+    return subject;
+  return given.has(0) ? given[0] : Value("");
+}
+
+Value asText(Meter &meter, const Value &subject, const Given &) { return textOf(meter, subject); }
+
+/// A text that filters take: whatever the value is.
+std::string subjectText(Meter &meter, const Value &subject) {
+  std::string text = textOf(meter, subject);
+  meter.spend(static_cast<int64_t>(text.size() / 16));
+  return text;
+}
+
+Value trim(Meter &meter, const Value &subject, const Given &given) {
+  const std::string text = subjectText(meter, subject);
+  if (!given.has(0) || given[0].isNone())
+    return stripped(text, std::nullopt, Side::both);
+  if (!given[0].text())
+    return meter.fail(fmt::format("the filter 'trim' takes a text, not {}", given[0].kind()));
+  return stripped(text, *given[0].text(), Side::both);
+}
+
+Value upper(Meter &meter, const Value &subject, const Given &) {
+  return upperCase(subjectText(meter, subject));
+}
+
+Value lower(Meter &meter, const Value &subject, const Given &) {
+  return lowerCase(subjectText(meter, subject));
+}
+
+Value capitalize(Meter &meter, const Value &subject, const Given &) {
+  return capitalized(subjectText(meter, subject));
+}
+
+Value title(Meter &meter, const Value &subject, const Given &) {
+  return wordsCapitalized(subjectText(meter, subject));
+}
+
+Value replace(Meter &meter, const Value &subject, const Given &given) {
+  const Value text = subjectText(meter, subject), from = textOf(meter, given[0]),
+              to = textOf(meter, given[1]);
+  Arguments arguments{{from, to}, {}};
+  if (given.has(2) && !given[2].isNone())
+    arguments.values.push_back(given[2]);
+  return callMethod(meter, Method(text, "replace"), arguments);
+}
+
+Value indent(Meter &meter, const Value &subject, const Given &given) {
+  const int64_t width = given.has(0) ? given[0].integer().value_or(0) : 4;
+  if (given.has(0) && !given[0].text() && !given[0].integer())
+    return meter.fail("the filter 'indent' takes a number or a text");
+  if (!meter.fits(static_cast<size_t>(std::max<int64_t>(width, 0))))
+    return {};
+  const std::string space =
+      given[0].text() ? *given[0].text() : std::string(size_t(std::max<int64_t>(width, 0)), ' ');
+  std::string made;
+  bool isFirst = true;
+  for (const std::string &line : splitLines(subjectText(meter, subject) + "\n", false)) {
+    if (!isFirst)
+      made += '\n';
+    if (isFirst ? given.isTrue(1) : given.isTrue(2) || !line.empty())
+      made += space;
+    made += line;
+    isFirst = false;
+    if (!meter.fits(made.size()) && meter.failure)
+      return {};
+  }
+  return made;
+}
+
+Value wordCount(Meter &meter, const Value &subject, const Given &) {
+  const std::string text = subjectText(meter, subject);
+  int64_t count = 0;
+  bool inWord = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view behind = stripped(rest, std::nullopt, Side::left);
+    inWord = behind.size() == rest.size();
+    if (!inWord || count == 0)
+      count += behind.empty() ? 0 : 1;
+    const size_t next = behind.find_first_of(" \t\n\r\v\f");
+    rest = next == std::string_view::npos ? std::string_view() : behind.substr(next);
+  }
+  return count;
+}
+
+std::optional<double> realOf(std::string_view text) {
+  text = stripped(text, std::nullopt, Side::both);
+  if (text.starts_with('+'))
+    text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+std::optional<Value> wholeOf(Meter &meter, double value) {
+  if (std::isnan(value) || std::isinf(value))
+    return std::nullopt;
+  return std::abs(value) < 9.2e18 ? Value(static_cast<int64_t>(value))
+                                  : meter.fail("makes a number beyond 64 bits");
+}
+
+Value toInteger(Meter &meter, const Value &subject, const Given &given) {
+  const Value otherwise = given.has(0) ? given[0] : Value(0);
+  if (given.has(1) && given[1].integer() != 10)
+    return meter.fail("the filter 'int' is only known for the base 10 here");
+  if (subject.isUndefined())
+    return meter.fail("the filter 'int' is given something undefined");
+  if (subject.integer())
+    return *subject.integer();
+  if (subject.isReal())
+    return wholeOf(meter, *subject.number()).value_or(otherwise);
+  if (!subject.text())
+    return otherwise;
+  std::string_view text = stripped(*subject.text(), std::nullopt, Side::both);
+  if (text.starts_with('+'))
+    text.remove_prefix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size())
+    return value;
+  const auto real = realOf(text);
+  return real ? wholeOf(meter, *real).value_or(otherwise) : otherwise;
+}
+
+Value toReal(Meter &meter, const Value &subject, const Given &given) {
+  if (subject.isUndefined())
+    return meter.fail("the filter 'float' is given something undefined");
+  const auto real = subject.text() ? realOf(*subject.text()) : subject.number();
+  return real ? Value(*real) : given.has(0) ? given[0] : Value(0.0);
+}
+
+Value absolute(Meter &meter, const Value &subject, const Given &) {
+  if (subject.isReal())
+    return std::abs(*subject.number());
+  if (!subject.integer() || *subject.integer() == INT64_MIN)
+    return meter.fail(describe("the filter 'abs'", subject));
+  return std::abs(*subject.integer());
+}
+
+Value rounded(Meter &meter, const Value &subject, const Given &given) {
+  const auto digits = given.has(0) ? given[0].integer() : 0;
+  const std::string method = given[1].text() ? *given[1].text() : "common";
+  if (!subject.isNumber() || !digits || *digits < 0 || *digits > 100 ||
+      (method != "common" && method != "ceil" && method != "floor"))
+    return meter.fail(describe("the filter 'round' with these arguments", subject));
+  if (!subject.isReal() && method == "common")
+    return *subject.integer();
+  const double value = *subject.number(), unit = std::pow(10.0, double(*digits));
+  if (method != "common")
+    return (method == "ceil" ? std::ceil(value * unit) : std::floor(value * unit)) / unit;
+  // The digits are of the exact value, which a product with the unit is not.
+  const std::string text = fmt::format("{:.{}f}", value, *digits);
+  double nearest = 0;
+  std::from_chars(text.data(), text.data() + text.size(), nearest);
+  return nearest;
+}
+
+Value toJson(Meter &meter, const Value &subject, const Given &given) {
+  JsonStyle style;
+  style.isAscii = given.isTrue(0);
+  style.sortsKeys = given.isTrue(3);
+  if (const std::string *text = given[1].text())
+    style.indent = *text;
+  else if (const auto width = given[1].integer();
+           width && meter.fits(size_t(std::max<int64_t>(*width, 0))))
+    style.indent = std::string(static_cast<size_t>(std::max<int64_t>(*width, 0)), ' ');
+  else if (given.has(1) && !given[1].isNone())
+    return meter.fail("the filter 'tojson' takes a number or a text as 'indent'");
+  style.comma = style.indent ? "," : ", ";
+  style.colon = ": ";
+  if (given.has(2) && !given[2].isNone()) {
+    const Sequence *pair = given[2].sequence();
+    if (!pair || pair->members.size() != 2 || !pair->members[0].text() || !pair->members[1].text())
+      return meter.fail("the filter 'tojson' takes two texts as 'separators'");
+    style.comma = *pair->members[0].text();
+    style.colon = *pair->members[1].text();
+  }
+  return jsonOf(meter, subject, style);
+}
+
+} // namespace
+
+std::span<const Callable> textFilters() {
+  static const Callable filters[] = {
+      {"default", {"default_value", "boolean"}, 0, orDefault},
+      {"d", {"default_value", "boolean"}, 0, orDefault},
+      {"string", {}, 0, asText},
+      {"safe", {}, 0, asText},
+      {"trim", {"chars"}, 0, trim},
+      {"upper", {}, 0, upper},
+      {"lower", {}, 0, lower},
+      {"capitalize", {}, 0, capitalize},
+      {"title", {}, 0, title},
+      {"replace", {"old", "new", "count"}, 2, replace},
+      {"indent", {"width", "first", "blank"}, 0, indent},
+      {"wordcount", {}, 0, wordCount},
+      {"int", {"default", "base"}, 0, toInteger},
+      {"float", {"default"}, 0, toReal},
+      {"abs", {}, 0, absolute},
+      {"round", {"precision", "method"}, 0, rounded},
+      {"tojson", {"ensure_ascii", "indent", "separators", "sort_keys"}, 0, toJson},
+  };
+  return filters;
+}
+
+namespace {
+
+Value applied(Meter &meter, const std::string &name, const Value &subject, Arguments &arguments) {
+  if (auto made = filterByAnother(meter, name, subject, arguments))
+    return *std::move(made);
+  for (const auto filters : {textFilters(), listFilters()})
+    for (const Callable &one : filters)
+      if (one.name == name) {
+        const auto given = bindArguments(meter, arguments, "filter", one);
+        return given && !meter.failure ? one.run(meter, subject, *given) : Value();
+      }
+  return meter.fail(fmt::format("the filter {} is not known here", inQuotes(name)));
+}
+
+} // namespace
+
+Value filter(Meter &meter, const std::string &name, const Value &subject, Arguments arguments) {
+  constexpr int deepest = 20;
+  if (meter.filters >= deepest)
+    return meter.fail(fmt::format("filters call each other more than {} deep", deepest));
+  meter.spend(subject.width());
+  ++meter.filters;
+  Value made = applied(meter, name, subject, arguments);
+  --meter.filters;
+  return made;
+}
+
+} // namespace heddle::jinja
