@@ -239,7 +239,7 @@ Result<Pipeline> scorePipeline(const Gguf &file, Description &all) {
     std::string piece = isMark      ? ""
                         : byte >= 0 ? std::string(1, static_cast<char>(byte))
                                     : withSpaces(token.text);
-    std::string first = addsSpace && piece.starts_with(' ') ? piece.substr(1) : piece;
+    std::string first = addsSpace ? withoutSpace(piece) : piece;
     pipeline.addPiece(std::move(piece), std::move(first));
   }
   if (addsSpace)

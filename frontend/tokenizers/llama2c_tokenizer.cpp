@@ -145,7 +145,7 @@ Result<std::unique_ptr<Tokenizer>> readLlama2cTokenizer(std::span<const std::byt
   Pipeline pipeline;
   for (const Token &token : tokens) {
     std::string piece = pieceOf(token);
-    std::string first = token.text.starts_with(' ') ? piece.substr(1) : piece;
+    std::string first = token.text.starts_with(' ') ? withoutSpace(piece) : piece;
     pipeline.addPiece(std::move(piece), std::move(first));
   }
   pipeline.vocabulary = std::make_shared<const Vocabulary>(std::move(tokens));

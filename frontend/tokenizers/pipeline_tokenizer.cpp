@@ -10,6 +10,10 @@
 
 namespace heddle {
 
+std::string withoutSpace(std::string_view piece) {
+  return std::string(piece.starts_with(' ') ? piece.substr(1) : piece);
+}
+
 void Pipeline::addPiece(std::string piece, std::string first) {
   if (first != piece)
     firstPieces.emplace(static_cast<int32_t>(pieces.size()), std::move(first));

@@ -22,6 +22,9 @@ struct AddedToken {
   bool wholeWord = false;  ///< only where no word character touches it
 };
 
+/// A piece without the space it begins with, if it begins with one.
+std::string withoutSpace(std::string_view piece);
+
 /// The steps, all optional but the vocabulary and the model.
 struct Pipeline {
   /// Appends the piece of the next token, and what it is as the first where that differs.

@@ -247,7 +247,8 @@ Result<std::unique_ptr<Tokenizer>> readSentencePiece(std::span<const std::byte> 
   const bool dropsSpace = model->rules.addDummyPrefix || model->rules.removeExtraWhitespaces;
   for (const Token &token : model->tokens) {
     std::string piece = pieceOf(token, *model);
-    std::string first = dropsSpace && token.text.starts_with(spaceSign) ? piece.substr(1) : piece;
+    std::string first =
+        dropsSpace && token.text.starts_with(spaceSign) ? withoutSpace(piece) : piece;
     pipeline.addPiece(std::move(piece), std::move(first));
     if (token.kind == TokenKind::userDefined)
       model->rules.userDefined.push_back(token.text);

@@ -168,6 +168,15 @@ TEST(SentencePiece, DropsTheSignOfASpaceAndNoSpaceFromTheFirstPiece) {
   EXPECT_EQ(*(*read)->decode(std::vector<int32_t>{1, 0}), " \u2047 ");
 }
 
+TEST(SentencePiece, MarksAddNoTextHoweverTheyAreSpelled) {
+  const std::string unknown("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", 16);
+  const std::string mark("\x0a\x0c\x0a\x03\xe2\x96\x81\x15\0\0\0\0\x18\x03", 14);
+  const std::string file = unknown + mark + std::string("\x12\0\x1a\0", 4);
+  const auto read = readSentencePiece(std::as_bytes(std::span(file)), "small.model", anyVocabulary);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*(*read)->decode(std::vector<int32_t>{1}), "");
+}
+
 TEST(SentencePiece, RefusesFieldsOutOfRange) {
   const std::string unknown("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", 16);
   const std::string small = unknown + std::string("\x12\0\x1a\0", 4);

@@ -297,6 +297,16 @@ TEST(Llama2cTokenizer, PiecesDependOnWhatStandsBefore) {
   EXPECT_FALSE(loaded.tokenizer->decode(std::vector<int32_t>{1, 999}));
 }
 
+TEST(Llama2cTokenizer, MarksAddNoTextHoweverTheyAreSpelled) {
+  std::vector<TestWord> words = with(marksAndBytes(), {{" "}});
+  words[1].text = " <s>";
+  words[2].text = " ";
+  const Loaded loaded = load(words);
+  for (const int32_t mark : {1, 2})
+    EXPECT_EQ(*loaded.tokenizer->piece(1, mark), "");
+  EXPECT_EQ(*loaded.tokenizer->piece(1, 259), "");
+}
+
 TEST(Llama2cTokenizer, KnowsItsMarks) {
   const Loaded loaded = load(marksAndBytes());
   EXPECT_EQ(loaded.tokenizer->vocabularySize(), 259);
