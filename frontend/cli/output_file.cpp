@@ -50,6 +50,8 @@ Status OutputFile::open() {
     return file < 0 ? Status(failed()) : Status();
   }
   target = targetOf(path);
+  if (openNameless())
+    return {};
   temporary = target + ".XXXXXX";
   file = mkstemp(temporary.data());
   if (file < 0) {
@@ -63,6 +65,39 @@ Status OutputFile::open() {
   return {};
 }
 
+/// The file under which a process finds what it has open.
+static std::string ownLink(int file) { return "/proc/self/fd/" + std::to_string(file); }
+
+/// A file without a name is gone with the process, however that ends. False where the file system
+/// has none, or no way to name it later.
+bool OutputFile::openNameless() {
+  const std::string folder = std::filesystem::path(target).parent_path();
+  file = ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (file >= 0 && access(ownLink(file).c_str(), F_OK) != 0) {
+    close(file);
+    file = -1;
+  }
+  isNameless = file >= 0;
+  return isNameless;
+}
+
+/// Gives the whole file a name of its own beside the target, since a link replaces nothing.
+Status OutputFile::nameWhole() {
+  // The process and a count tell apart whoever does so at once.
+  for (int count = 0; count < 100; ++count) {
+    temporary = target + "." + std::to_string(getpid()) + "-" + std::to_string(count);
+    if (linkat(AT_FDCWD, ownLink(file).c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) ==
+        0) {
+      removeOnInterrupt(temporary.c_str());
+      return {};
+    }
+    if (errno != EEXIST)
+      break;
+  }
+  temporary.clear();
+  return failed();
+}
+
 Status OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
@@ -74,6 +109,9 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
 }
 
 Status OutputFile::commit() {
+  if (isNameless)
+    if (Status named = nameWhole(); !named)
+      return named;
   // Some file systems say only now that there was no room.
   const int closed = close(file);
   file = -1;

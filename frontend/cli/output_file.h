@@ -10,9 +10,10 @@
 
 namespace heddle::command {
 
-/// A file being written: under another name beside its own, which it gets when all is there. Gone
-/// without a trace if it does not come to that, on Ctrl-C too. Two at a time. Of a link, the file
-/// it leads to is replaced. What is no regular file (a device, a pipe), or is a stream of a process
+/// A file being written: without a name until all is there, or under another one beside its own
+/// where the file system cannot do so. Gone without a trace if it does not come to that, on Ctrl-C
+/// too; without a name also where the process is killed. Two at a time. Of a link, the file it
+/// leads to is replaced. What is no regular file (a device, a pipe), or is a stream of a process
 /// (in /dev or /proc) and may lead to one, is written to.
 class OutputFile {
 public:
@@ -28,10 +29,13 @@ public:
 
 private:
   Error failed() const;
+  bool openNameless();
+  Status nameWhole();
 
   std::string path;
   std::string target;    ///< what it stands for, once open; unused where it is written to
   std::string temporary; ///< empty where there is none
+  bool isNameless = false;
   int file = -1;
 };
 

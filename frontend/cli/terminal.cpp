@@ -117,20 +117,28 @@ void keepOnInterrupt(const char *path) {
       file = nullptr;
 }
 
-static void interrupted(int) {
+static void interrupted(int signal) {
   for (const char *path : temporaryFiles)
     if (path)
       unlink(path);
   if (lineDrawn && write(STDERR_FILENO, wipeLine, sizeof(wipeLine) - 1) < 0) {
     // Nothing is left to be done about a terminal that is gone.
   }
-  _exit(exitInterrupted);
+  if (signal == SIGINT)
+    _exit(exitInterrupted);
+  raise(signal); // its own end again, see SA_RESETHAND, as soon as this returns
 }
 
 void endOnInterrupt() {
   struct sigaction action = {};
   action.sa_handler = interrupted;
+  action.sa_flags = SA_RESETHAND;
   sigaction(SIGINT, &action, nullptr);
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) // as nohup has it
+      sigaction(signal, &action, nullptr);
+  }
 }
 
 } // namespace heddle::command

@@ -45,7 +45,7 @@ private:
 Result<Model> compileWithProgress(const LoadedModel &model, CompileOptions options, bool wanted);
 
 /// From now on Ctrl-C removes the temporary file being written, if any, wipes the progress line and
-/// ends the process with code 130.
+/// ends the process with code 130. So do SIGTERM and SIGHUP, which then end it as they always do.
 void endOnInterrupt();
 
 /// Names a temporary file, one of two at most, that an interrupt is to remove, until it is to keep
