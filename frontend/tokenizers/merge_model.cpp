@@ -43,11 +43,11 @@ public:
     Merging merging;
     merging.reserve(word.size());
     cut(word, merging);
-    merging.run([&](const Merging::Piece &left, const Merging::Piece &right) {
-      const auto found = merges.find(keyOf(left.token, right.token));
+    merging.run(static_cast<uint32_t>(word.size()), [&](const Merging::Pair &pair) {
+      const auto found = merges.find(keyOf(pair.left, pair.right));
       return found == merges.end() ? std::nullopt : std::optional(found->second);
     });
-    merging.forEach([&](const Merging::Piece &piece) { tokens.push_back(piece.token); });
+    merging.forEach([&](uint32_t, uint32_t, int32_t token) { tokens.push_back(token); });
   }
 
 private:
@@ -72,13 +72,13 @@ private:
       at += length;
       const int32_t token = characterToken(word.substr(start, length), first, last);
       if (token != Vocabulary::none) {
-        merging.append(start, static_cast<uint32_t>(length), token);
+        merging.append(start, token);
         afterUnknown = false;
       } else if (appendBytes(word.substr(start, length), start, merging)) {
         afterUnknown = false;
       } else {
         if (fallback.unknown && !(afterUnknown && fallback.fuse))
-          merging.append(start, static_cast<uint32_t>(length), *fallback.unknown);
+          merging.append(start, *fallback.unknown);
         afterUnknown = true;
       }
     }
@@ -98,7 +98,7 @@ private:
       if (vocabulary->bytes()[static_cast<unsigned char>(c)] == Vocabulary::none)
         return false;
     for (const char c : character)
-      merging.append(start++, 1, vocabulary->bytes()[static_cast<unsigned char>(c)]);
+      merging.append(start++, vocabulary->bytes()[static_cast<unsigned char>(c)]);
     return true;
   }
 

@@ -1,30 +1,30 @@
 // Joining neighbours, the best pair first: what all kinds of byte-pair encoding do.
 #pragma once
 
+#include "frontend/tokenizers/large_allocator.h"
+
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <queue>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 namespace heddle {
 
-/// The pieces of a text on their way to tokens: a list linked through the indices of their places,
-/// which stay in the order of the text. Possible joints wait in order and are checked when they
-/// are taken rather than removed when they go stale, so that n pieces cost n log n.
+/// The pieces of a text on their way to tokens. A piece that joins others stays at the place of
+/// the first of them; the first and the last place know how many it covers, which leads to its
+/// neighbours. Possible joints wait in order, as a rank and a place alone, and are checked when
+/// they are taken rather than removed when they go stale, so that n pieces cost n log n. Long
+/// texts are bound by the memory this moves: 20 bytes a piece and 8 a joint.
 class Merging {
 public:
-  static constexpr uint32_t none = ~uint32_t{0};
   static constexpr int32_t noToken = -1;
 
-  struct Piece {
-    uint32_t start;  ///< first byte in the text
-    uint32_t length; ///< 0 once joined to the piece before
-    int32_t token;   ///< or `noToken` where the piece is no word
-    uint32_t previous;
-    uint32_t next;
-    bool joins; ///< whether it may be joined at all
+  /// Two neighbours, of bytes [begin, middle) and [middle, end).
+  struct Pair {
+    int32_t left, right; ///< their tokens, or `noToken` where a piece is no word
+    uint32_t begin, middle, end;
   };
 
   /// What two neighbours make.
@@ -33,96 +33,99 @@ public:
     int32_t token;
   };
 
-  void reserve(size_t pieces) { all.reserve(pieces); }
+  void reserve(size_t pieces) { places.reserve(pieces); }
 
-  void append(uint32_t start, uint32_t length, int32_t token, bool joins = true) {
-    const auto index = static_cast<uint32_t>(all.size());
-    if (index > 0)
-      all.back().next = index;
-    all.push_back({start, length, token, index > 0 ? index - 1 : none, none, joins});
+  /// Appends the piece that begins at the byte `start` and ends where the next one begins.
+  void append(uint32_t start, int32_t token, bool joins = true) {
+    places.push_back({start, token, 1, joins, noRank, noToken});
   }
 
-  /// Joins until nothing can be joined. `wordOf(left, right)` answers with what two neighbouring
-  /// pieces make, or nothing.
+  /// Joins the pieces of a text of `size` bytes until nothing can be joined. `wordOf(pair)` answers
+  /// with what two neighbours make, or nothing.
   template <class WordOf>
-  void run(const WordOf &wordOf) {
-    if (all.size() < 2)
-      return;
-    std::vector<Joint> first;
-    first.reserve(all.size() - 1);
-    for (uint32_t i = 0; i < all.size(); ++i)
-      if (const auto joint = jointAt(i, wordOf))
-        first.push_back(*joint);
+  void run(uint32_t size, const WordOf &wordOf) {
+    textEnd = size;
+    LargeVector<uint64_t> first;
+    for (uint32_t i = 0; i < places.size(); ++i)
+      if (findJoint(i, wordOf))
+        first.push_back(orderOf(i));
     // Half of all joints are known from the start; sorted they need no place in the queue.
-    std::sort(first.begin(), first.end(),
-              [](const Joint &one, const Joint &other) { return one.order < other.order; });
+    std::sort(first.begin(), first.end());
     for (size_t at = 0; at < first.size() || !joints.empty();) {
-      const bool fromQueue =
-          at == first.size() || (!joints.empty() && joints.top().order < first[at].order);
-      const Joint best = fromQueue ? joints.top() : first[at++];
+      const bool fromQueue = at == first.size() || (!joints.empty() && joints.top() < first[at]);
+      const uint64_t best = fromQueue ? joints.top() : first[at++];
       if (fromQueue)
         joints.pop();
-      if (!isStillPossible(best))
-        continue;
-      apply(best);
-      for (const uint32_t left : {all[best.left()].previous, best.left()})
-        if (const auto joint = jointAt(left, wordOf))
-          joints.push(*joint);
+      const auto left = static_cast<uint32_t>(best);
+      if (places[left].rank != static_cast<uint32_t>(best >> 32))
+        continue; // stale
+      apply(left);
+      if (left > 0)
+        refresh(left - places[left - 1].count, wordOf);
+      refresh(left, wordOf);
     }
   }
 
-  /// Calls `use` with the pieces that are left, in the order of the text.
+  /// Calls `use(begin, end, token)` for the pieces that are left, in the order of the text.
   template <class Use>
   void forEach(const Use &use) const {
-    for (uint32_t i = all.empty() ? none : 0; i != none; i = all[i].next)
-      use(all[i]);
+    for (uint32_t i = 0; i < places.size(); i = next(i))
+      use(places[i].start, startOf(next(i)), places[i].token);
   }
 
 private:
-  /// A joint that was possible when it was found. It still is if the pieces there still cover the
-  /// same bytes: pieces only grow, so both are then as they were.
-  struct Joint {
-    uint64_t order; ///< the rank, then the index of the left piece
-    int32_t token;
-    uint32_t length;
+  static constexpr uint32_t noRank = ~uint32_t{0};
 
-    uint32_t left() const { return static_cast<uint32_t>(order); }
-    /// Less urgent.
-    bool operator<(const Joint &other) const { return order > other.order; }
+  struct Place {
+    uint32_t start;
+    int32_t token;
+    uint32_t count : 31; ///< places the piece covers; known at the first and the last of them
+    uint32_t joins : 1;  ///< whether it may be joined at all
+    uint32_t rank;       ///< of the joint with the next piece, or `noRank`
+    int32_t joint;       ///< the token that makes
   };
 
+  uint32_t next(uint32_t place) const { return place + places[place].count; }
+  uint32_t startOf(uint32_t place) const {
+    return place < places.size() ? places[place].start : textEnd;
+  }
+  /// The rank, then the place.
+  uint64_t orderOf(uint32_t place) const { return uint64_t{places[place].rank} << 32 | place; }
+
+  /// Finds what the piece at `left` makes with the next; answers whether it makes anything.
   template <class WordOf>
-  std::optional<Joint> jointAt(uint32_t left, const WordOf &wordOf) const {
-    if (left == none || all[left].next == none)
-      return std::nullopt;
-    const Piece &one = all[left], &other = all[one.next];
-    if (!one.joins || !other.joins)
-      return std::nullopt;
-    const std::optional<Word> word = wordOf(one, other);
+  bool findJoint(uint32_t left, const WordOf &wordOf) {
+    Place &one = places[left];
+    one.rank = noRank;
+    const uint32_t right = next(left);
+    if (right == places.size() || !one.joins || !places[right].joins)
+      return false;
+    const Place &other = places[right];
+    const std::optional<Word> word =
+        wordOf(Pair{one.token, other.token, one.start, other.start, startOf(next(right))});
     if (!word)
-      return std::nullopt;
-    return Joint{uint64_t{word->rank} << 32 | left, word->token, one.length + other.length};
+      return false;
+    one.rank = word->rank;
+    one.joint = word->token;
+    return true;
   }
 
-  bool isStillPossible(const Joint &joint) const {
-    const Piece &left = all[joint.left()];
-    return left.length != 0 && left.next != none &&
-           left.length + all[left.next].length == joint.length;
+  template <class WordOf>
+  void refresh(uint32_t left, const WordOf &wordOf) {
+    if (findJoint(left, wordOf))
+      joints.push(orderOf(left));
   }
 
-  void apply(const Joint &joint) {
-    Piece &left = all[joint.left()];
-    Piece &right = all[left.next];
-    left.length = joint.length;
-    left.token = joint.token;
-    left.next = right.next;
-    right.length = 0;
-    if (left.next != none)
-      all[left.next].previous = joint.left();
+  void apply(uint32_t left) {
+    const uint32_t right = next(left), end = next(right);
+    places[right].rank = noRank;
+    places[left].token = places[left].joint;
+    places[left].count = places[end - 1].count = end - left;
   }
 
-  std::vector<Piece> all;
-  std::priority_queue<Joint> joints;
+  LargeVector<Place> places;
+  uint32_t textEnd = 0;
+  std::priority_queue<uint64_t, LargeVector<uint64_t>, std::greater<>> joints;
 };
 
 } // namespace heddle

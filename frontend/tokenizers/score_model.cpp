@@ -43,12 +43,11 @@ public:
     for (size_t at = 0; at < text.size();)
       at += cut(text, at, merging);
     Halves halves;
-    merging.run([&](const Merging::Piece &left, const Merging::Piece &right) {
-      return join(text, left, right, halves);
-    });
+    merging.run(static_cast<uint32_t>(text.size()),
+                [&](const Merging::Pair &pair) { return join(text, pair, halves); });
     bool afterUnknown = false;
-    merging.forEach([&](const Merging::Piece &piece) {
-      emit(text.substr(piece.start, piece.length), piece.token, halves, afterUnknown, tokens);
+    merging.forEach([&](uint32_t begin, uint32_t end, int32_t token) {
+      emit(text.substr(begin, end - begin), token, halves, afterUnknown, tokens);
     });
   }
 
@@ -71,23 +70,22 @@ private:
   size_t cut(std::string_view text, size_t at, Merging &merging) const {
     const auto start = static_cast<uint32_t>(at);
     if (const Trie::Match match = undivided.longestPrefix(text.substr(at)); match.length) {
-      merging.append(start, static_cast<uint32_t>(match.length), match.number, false);
+      merging.append(start, match.number, false);
       return match.length;
     }
     const size_t length =
         at == 0 && rules.firstByteAlone ? 1 : rules.characterLength(text.substr(at));
     const int32_t token = find(text.substr(at, length));
-    merging.append(start, static_cast<uint32_t>(length), token,
-                   token != Merging::noToken || rules.unknownJoins);
+    merging.append(start, token, token != Merging::noToken || rules.unknownJoins);
     return length;
   }
 
-  std::optional<Merging::Word> join(std::string_view text, const Merging::Piece &left,
-                                    const Merging::Piece &right, Halves &halves) const {
-    const size_t length = left.length + right.length;
+  std::optional<Merging::Word> join(std::string_view text, const Merging::Pair &pair,
+                                    Halves &halves) const {
+    const size_t length = pair.end - pair.begin;
     if (length > longest)
       return std::nullopt;
-    const std::string_view joint = text.substr(left.start, length);
+    const std::string_view joint = text.substr(pair.begin, length);
     const int32_t token = find(joint);
     if (token == Merging::noToken)
       return std::nullopt;
@@ -95,7 +93,7 @@ private:
     if (!(word.score > rules.leastScore))
       return std::nullopt;
     if (word.kind == TokenKind::unused)
-      halves[joint] = left.length;
+      halves[joint] = pair.middle - pair.begin;
     return Merging::Word{ranks[static_cast<size_t>(token)], token};
   }
 
