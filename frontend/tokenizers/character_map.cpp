@@ -144,7 +144,7 @@ Result<Normalizer> precompiledNormalizer(CharacterMap map) {
     return clusters.error();
   constexpr size_t longestCluster = 5; // longer ones are never looked up whole
   return Normalizer([map = std::move(map), clusters = *clusters](std::string &text) -> Status {
-    std::vector<TextRange> ranges;
+    TextRanges ranges;
     if (Status status = PatternSearch(clusters, text.size()).findAll(text, ranges); !status)
       return status;
     std::string result;

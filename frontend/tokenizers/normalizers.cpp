@@ -113,7 +113,7 @@ Normalizer lowercase() {
 
 Normalizer replaceAll(Pattern pattern, std::string with) {
   return [=](std::string &text) -> Status {
-    std::vector<TextRange> matches;
+    TextRanges matches;
     if (Status status = PatternSearch(pattern, text.size()).findAll(text, matches); !status)
       return status;
     if (matches.empty())

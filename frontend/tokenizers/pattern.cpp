@@ -211,14 +211,13 @@ PatternSearch::PatternSearch(const Pattern &pattern, size_t bytes)
 
 PatternSearch::~PatternSearch() = default;
 
-static void findLiteral(std::string_view text, std::string_view literal,
-                        std::vector<TextRange> &found) {
+static void findLiteral(std::string_view text, std::string_view literal, TextRanges &found) {
   for (size_t at = 0; !literal.empty() && (at = text.find(literal, at)) != std::string_view::npos;
        at += literal.size())
     found.push_back({at, at + literal.size()});
 }
 
-Status PatternSearch::findAll(std::string_view text, std::vector<TextRange> &found) {
+Status PatternSearch::findAll(std::string_view text, TextRanges &found) {
   const Pattern &pattern = state->pattern;
   found.clear();
   if (!pattern.code) {

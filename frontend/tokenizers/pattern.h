@@ -1,6 +1,7 @@
 // Regular expressions over Unicode text, by PCRE2.
 #pragma once
 
+#include "frontend/tokenizers/large_allocator.h"
 #include "runtime/result.h"
 
 #include <cstddef>
@@ -15,6 +16,7 @@ namespace heddle {
 struct TextRange {
   size_t begin = 0, end = 0;
 };
+using TextRanges = LargeVector<TextRange>;
 
 /// A compiled expression, in the spelling of tokenizer.json (Oniguruma's). Matching needs no
 /// stack: what PCRE2 must remember lies on the heap, and is limited. Immutable and cheap to copy.
@@ -49,7 +51,7 @@ public:
   /// Makes `found` all matches in `text`, valid UTF-8, from left to right; none overlaps another.
   /// Those of an expression that only looks ahead are empty.
   /// Errors (data): the expression takes more work or memory than there is.
-  Status findAll(std::string_view text, std::vector<TextRange> &found);
+  Status findAll(std::string_view text, TextRanges &found);
 
 private:
   struct State;

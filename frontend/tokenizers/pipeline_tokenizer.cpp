@@ -172,7 +172,7 @@ Status PipelineTokenizer::cutText(std::string_view text, bool atStart, MarkSpell
       tokens.push_back(part.added->id);
       continue;
     }
-    std::vector<Fragment> fragments;
+    Fragments fragments;
     fragments.push_back({std::string(part.text), atStart && part.text.data() == normal.data()});
     for (const PreTokenizer &step : steps.preTokenizers)
       if (Status status = step(fragments); !status)

@@ -21,10 +21,10 @@ class Divider {
 public:
   Divider(SplitBehavior behavior, bool invert) : behavior(behavior), invert(invert) {}
 
-  std::vector<TextRange> matches; ///< to be filled in
+  TextRanges matches; ///< to be filled in
 
   /// The parts of a text of that size.
-  const std::vector<TextRange> &divide(size_t size) {
+  const TextRanges &divide(size_t size) {
     findParts(size);
     ranges.clear();
     switch (behavior) {
@@ -86,8 +86,8 @@ private:
 
   SplitBehavior behavior;
   bool invert;
-  std::vector<Part> parts;
-  std::vector<TextRange> ranges;
+  LargeVector<Part> parts;
+  TextRanges ranges;
 };
 
 std::string spelled(std::string_view bytes) {
@@ -101,20 +101,20 @@ std::string spelled(std::string_view bytes) {
 } // namespace
 
 PreTokenizer splitAt(Pattern pattern, SplitBehavior behavior, bool invert) {
-  return [=](std::vector<Fragment> &fragments) -> Status {
+  return [=](Fragments &fragments) -> Status {
     size_t bytes = 0;
     for (const Fragment &fragment : fragments)
       bytes += fragment.text.size();
     PatternSearch search(pattern, bytes);
     Divider divider(behavior, invert);
-    std::vector<Fragment> divided; // from the first fragment on that does not stay whole
+    Fragments divided; // from the first fragment on that does not stay whole
     bool areWhole = true;
     for (size_t i = 0; i < fragments.size(); ++i) {
       Fragment &fragment = fragments[i];
       const size_t size = fragment.text.size();
       if (Status status = search.findAll(fragment.text, divider.matches); !status)
         return status;
-      const std::vector<TextRange> &ranges = divider.divide(size);
+      const TextRanges &ranges = divider.divide(size);
       const bool isWhole =
           ranges.size() == 1 && ranges.front().begin == 0 && ranges.front().end == size;
       if (areWhole && isWhole)
@@ -140,7 +140,7 @@ PreTokenizer splitAt(Pattern pattern, SplitBehavior behavior, bool invert) {
 
 PreTokenizer metaspace(const std::string &replacement, PrependScheme scheme, bool split) {
   const PreTokenizer divide = splitAt(Pattern::literal(replacement), SplitBehavior::mergedWithNext);
-  return [=](std::vector<Fragment> &fragments) -> Status {
+  return [=](Fragments &fragments) -> Status {
     for (Fragment &fragment : fragments) {
       std::string text;
       for (const char c : fragment.text)
@@ -159,7 +159,7 @@ PreTokenizer metaspace(const std::string &replacement, PrependScheme scheme, boo
 }
 
 PreTokenizer spellBytes() {
-  return [](std::vector<Fragment> &fragments) -> Status {
+  return [](Fragments &fragments) -> Status {
     for (Fragment &fragment : fragments)
       fragment.text = spelled(fragment.text);
     return {};
@@ -174,7 +174,7 @@ Normalizer spellBytesOfText() {
 }
 
 PreTokenizer prependSpace() {
-  return [](std::vector<Fragment> &fragments) -> Status {
+  return [](Fragments &fragments) -> Status {
     for (Fragment &fragment : fragments)
       if (!fragment.text.starts_with(' '))
         fragment.text.insert(0, 1, ' ');

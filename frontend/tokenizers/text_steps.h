@@ -1,6 +1,7 @@
 // What happens to a text before its words are looked up: it is normalized, then divided.
 #pragma once
 
+#include "frontend/tokenizers/large_allocator.h"
 #include "frontend/tokenizers/pattern.h"
 #include "runtime/result.h"
 
@@ -24,9 +25,10 @@ struct Fragment {
   std::string text;
   bool atStart = false; ///< nothing stands before it in the whole text
 };
+using Fragments = LargeVector<Fragment>;
 
 /// Divides fragments further, or changes their text.
-using PreTokenizer = std::function<Status(std::vector<Fragment> &fragments)>;
+using PreTokenizer = std::function<Status(Fragments &fragments)>;
 
 /// What becomes of the matches of a Split, as tokenizer.json names it.
 enum class SplitBehavior { removed, isolated, mergedWithPrevious, mergedWithNext, contiguous };

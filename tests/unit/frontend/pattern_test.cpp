@@ -22,7 +22,7 @@ Found find(std::string_view expression, std::string_view text) {
   const auto pattern = Pattern::compile(expression);
   if (!pattern)
     return {pattern.error().message};
-  std::vector<TextRange> ranges;
+  TextRanges ranges;
   if (const Status status = PatternSearch(*pattern, text.size()).findAll(text, ranges); !status)
     return {status.error().message};
   Found found;
