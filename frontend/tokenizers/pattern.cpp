@@ -10,6 +10,7 @@
 #include <pcre2.h>
 
 #include <array>
+#include <limits>
 
 namespace heddle {
 
@@ -53,7 +54,7 @@ struct Pattern::Code {
   CompiledCode expression;
   /// For each look-ahead over a run: group 1 where the run's end is, group 2 behind another unit.
   std::vector<CompiledCode> runsAhead;
-  std::vector<bool> needsUnit;
+  std::vector<RunAhead> runs;
 };
 
 namespace {
@@ -78,8 +79,9 @@ private:
 /// that looking from all of them costs as much as from the first.
 class RunLook {
 public:
-  RunLook(const pcre2_code *code, bool needsUnit, std::string_view text)
-      : code(code), needsUnit(needsUnit), text(text), known(text.size() + 1, Known::nothing),
+  RunLook(const pcre2_code *code, const RunAhead &run, std::string_view text)
+      : code(code), needsUnit(run.needsUnit), cost(4 + run.length), text(text),
+        known(text.size() + 1, Known::nothing),
         data(pcre2_match_data_create_from_pattern(code, nullptr)) {}
 
   bool holds(size_t at, Work &work) {
@@ -99,7 +101,7 @@ private:
 
   Here look(size_t at, Work &work) {
     Here here;
-    if (!data || !work.spend(4) ||
+    if (!data || !work.spend(cost) ||
         pcre2_match(code, bytesOf(text), text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED,
                     data.get(), nullptr) < 0)
       return here;
@@ -128,6 +130,7 @@ private:
 
   const pcre2_code *code;
   bool needsUnit;
+  size_t cost; ///< of a look
   std::string_view text;
   std::vector<Known> known;
   MatchData data;
@@ -166,12 +169,12 @@ Result<Pattern> Pattern::compile(std::string_view expression) {
   // PCRE2 would not see that what stands before a callout may have to give characters back.
   const uint32_t gives = dialect->runsAhead.empty() ? 0 : PCRE2_NO_AUTO_POSSESS;
   code->expression = compiled(dialect->expression, PCRE2_AUTO_CALLOUT | gives, error, offset);
-  for (const RunAhead &run : dialect->runsAhead) {
+  code->runs = dialect->runsAhead;
+  for (const RunAhead &run : code->runs) {
     if (!code->expression)
       break;
     const std::string look = fmt::format("(?=(?:{}())?+)(?:{}())?+", run.end, run.unit);
     code->runsAhead.push_back(compiled(look, 0, error, offset));
-    code->needsUnit.push_back(run.needsUnit);
     if (!code->runsAhead.back())
       code->expression.reset();
   }
@@ -206,6 +209,7 @@ PatternSearch::PatternSearch(const Pattern &pattern, size_t bytes)
   if (!state->context)
     return;
   pcre2_set_heap_limit(state->context.get(), mostHeapKilobytes);
+  pcre2_set_match_limit(state->context.get(), std::numeric_limits<uint32_t>::max()); // we count
   pcre2_set_callout(state->context.get(), onCallout, &state->progress);
 }
 
@@ -230,7 +234,7 @@ Status PatternSearch::findAll(std::string_view text, TextRanges &found) {
   progress.last = 0;
   progress.looks.clear();
   for (size_t i = 0; i < pattern.code->runsAhead.size(); ++i)
-    progress.looks.emplace_back(pattern.code->runsAhead[i].get(), pattern.code->needsUnit[i], text);
+    progress.looks.emplace_back(pattern.code->runsAhead[i].get(), pattern.code->runs[i], text);
   for (size_t at = 0; at <= text.size() && !text.empty();) {
     const int count = pcre2_match(pattern.code->expression.get(), bytesOf(text), text.size(), at,
                                   PCRE2_NO_UTF_CHECK, state->data.get(), state->context.get());

@@ -1,24 +1,18 @@
 #include "frontend/tokenizers/pattern_dialect.h"
 
 #include "frontend/formats/quote.h"
+#include "frontend/tokenizers/pattern_class.h"
+#include "frontend/tokenizers/utf8.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 namespace heddle {
 
 namespace {
-
-// The two dialects differ in what `\s`, `\w` and `\h` are: PCRE2 counts U+180E as a space, no marks
-// as parts of words, and `\h` as spaces. Written as the contents of a class.
-constexpr std::string_view spaces = R"(\x{9}-\x{d}\x{85}\p{Z})";
-constexpr std::string_view wordCharacters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-// Outside of classes Oniguruma takes these digits and fractions for parts of words too.
-constexpr std::string_view wordCharactersAlone =
-    R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
-constexpr std::string_view hexDigits = "0-9A-Fa-f";
 
 constexpr size_t mostRunsAhead = 200; ///< PCRE2 numbers callouts up to 255, its own
 
@@ -27,6 +21,7 @@ public:
   explicit Translator(std::string_view expression) : source(expression) {}
 
   Result<Dialect> run() {
+    startRunsAfterOthers();
     while (at < source.size() && !wrong)
       step();
     if (wrong)
@@ -36,112 +31,134 @@ public:
   }
 
 private:
+  /// A group that is open.
+  struct Group {
+    size_t start; ///< in the translation
+    bool hasOptions;
+  };
+
   bool isNext(std::string_view text) const { return source.substr(at).starts_with(text); }
 
-  void refuse(std::string_view what) { wrong = fmt::format("it has {} (at {})", what, at); }
+  void refuse(std::string_view what) {
+    if (!wrong)
+      wrong = fmt::format("it has {} (at {})", what, at);
+  }
+
+  /// Copies what a quantifier may follow.
+  void copyItem(size_t length) {
+    item = dialect.expression.size();
+    dialect.expression += source.substr(at, length);
+    at += length;
+  }
+
+  /// Adds what `take` makes of the source from here on.
+  template <class Take>
+  void addItem(const Take &take) {
+    std::string_view rest = source.substr(at);
+    auto translated = take(rest);
+    if (!translated)
+      return refuse(translated.error().message);
+    item = dialect.expression.size();
+    dialect.expression += *translated;
+    at = source.size() - rest.size();
+  }
 
   void step() {
-    if (source[at] == '\\')
+    switch (source[at]) {
+    case '\\':
       return escape();
-    if (depth > 0)
-      return inClass();
+    case '[':
+      return addItem(takeClass);
+    case '(':
+      return open();
+    case ')':
+      if (!groups.empty()) {
+        item = groups.back().start;
+        hasOptions = groups.back().hasOptions;
+        groups.pop_back();
+      }
+      dialect.expression += source[at++];
+      return;
+    case '{':
+      return repeat();
+    case '*':
+    case '+':
+    case '?':
+      dialect.expression += source[at++];
+      return;
+    default:
+      copyItem(characterLength(source.substr(at)));
+    }
+  }
+
+  void open() {
     if (isNext("(*") || isNext("(?C"))
       return refuse("a verb or callout");
-    if (isNext("(?=") && runAhead())
-      return;
-    if (source[at] == '[')
-      openClass();
-    else
-      dialect.expression += source[at++];
-  }
-
-  void openClass() {
-    ++depth;
-    for (const std::string_view sign :
-         {"[^]", "[]", "[^", "["}) // a bracket that comes first is one
-      if (isNext(sign)) {
-        dialect.expression += sign;
-        at += sign.size();
-        return;
-      }
-  }
-
-  /// A class joined to the one around it is its contents. What is negated or intersected there has
-  /// no spelling in PCRE2.
-  void inClass() {
-    if (isNext("[:") && source.find(":]", at) != std::string_view::npos) {
-      const size_t end = source.find(":]", at) + 2;
-      dialect.expression += source.substr(at, end - at);
+    if (isNext("(?#")) {
+      const size_t end = std::min(source.find(')', at), source.size() - 1) + 1;
       at = end;
-    } else if (isNext("[^") || isNext("[]") || isNext("&&")) {
-      refuse("a class inside a class that is negated, intersected or begins with a bracket");
-    } else if (isNext("[")) {
-      ++depth;
-      ++at;
+      return;
+    }
+    // Options may change what a unit of a run is.
+    if (isNext("(?=") && !hasOptions && runAhead())
+      return;
+    groups.push_back({dialect.expression.size(), hasOptions});
+    const size_t end = source.find_first_not_of("imsx-", at + 2);
+    if (!isNext("(?") || end == at + 2 || end == std::string_view::npos ||
+        (source[end] != ':' && source[end] != ')')) {
+      dialect.expression += source[at++];
+      return;
+    }
+    std::string options(source.substr(at, end - at));
+    if (options.find('x') != std::string::npos)
+      return refuse("the option x");
+    std::ranges::replace(options, 'm', 's'); // that a dot is a line feed too
+    dialect.expression += options + source[end];
+    hasOptions = true;
+    if (source[end] == ')') // until the group around it ends
+      groups.pop_back();
+    at = end + 1;
+  }
+
+  /// `{n,m}`, which PCRE2 would take otherwise before a plus, and without n: as characters. A
+  /// question mark makes of `{n}` alone what may be missing.
+  void repeat() {
+    const std::string_view rest = source.substr(at);
+    const size_t close = rest.find_first_not_of("0123456789,", 1);
+    const std::string_view counts = close == std::string_view::npos || rest[close] != '}'
+                                        ? std::string_view()
+                                        : rest.substr(1, close - 1);
+    const size_t comma = counts.find(',');
+    if (counts.empty() || counts == "," || (comma != counts.rfind(',')))
+      return copyItem(1);
+    at += close + 1;
+    const std::string all = fmt::format("{{{}{}}}", comma == 0 ? "0" : "", counts);
+    if (isNext("+") || (isNext("?") && comma == std::string_view::npos)) {
+      dialect.expression.insert(item, "(?:");
+      dialect.expression += all + ")";
     } else {
-      if (isNext("]") && --depth > 0)
-        ++at;
-      else
-        dialect.expression += source[at++];
+      dialect.expression += all;
     }
   }
 
   void escape() {
     const char letter = at + 1 < source.size() ? source[at + 1] : '\0';
-    if (depth == 0 && (letter == 'b' || letter == 'B')) {
-      dialect.expression += wordBoundary(letter == 'B');
-      at += 2;
-      return;
-    }
-    const bool isNegated = letter == 'S' || letter == 'W' || letter == 'H';
-    const std::string_view words = depth > 0 ? wordCharacters : wordCharactersAlone;
-    const std::string_view set = letter == 's' || letter == 'S'   ? spaces
-                                 : letter == 'w' || letter == 'W' ? words
-                                 : letter == 'h' || letter == 'H' ? hexDigits
-                                                                  : "";
-    if (!set.empty() && !(depth > 0 && isNegated)) {
-      const char *open = depth > 0 ? "" : isNegated ? "[^" : "[";
-      dialect.expression += fmt::format("{}{}{}", open, set, depth > 0 ? "" : "]");
-      at += 2;
-    } else if (letter == 'u' && isHexadecimal(source.substr(std::min(at + 2, source.size()), 4))) {
-      dialect.expression += fmt::format("\\x{{{}}}", source.substr(at + 2, 4));
-      at += 6;
-    } else if (letter == 'p' || letter == 'P') {
-      property();
-    } else {
-      dialect.expression += source.substr(at, 2);
-      at += 2;
-    }
+    const std::string_view set = charactersOf(letter, false);
+    if (set.empty() && letter != 'b' && letter != 'B')
+      return addItem(takeEscape);
+    item = dialect.expression.size();
+    at += 2;
+    dialect.expression += set.empty() ? wordBoundary(letter == 'B')
+                                      : fmt::format("[{}{}]", isUpper(letter) ? "^" : "", set);
   }
 
-  static bool isHexadecimal(std::string_view digits) {
-    return digits.size() == 4 &&
-           digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-  }
+  static bool isUpper(char letter) { return letter >= 'A' && letter <= 'Z'; }
 
   /// Marks are parts of words, which they are not to PCRE2's `\b`.
   static std::string wordBoundary(bool isNegated) {
     const std::string_view after = isNegated ? "=" : "!", otherwise = isNegated ? "!" : "=";
-    return fmt::format("(?:(?<=[{0}])(?{1}[{0}])|(?<![{0}])(?{2}[{0}]))", wordCharactersAlone,
+    return fmt::format("(?:(?<=[{0}])(?{1}[{0}])|(?<![{0}])(?{2}[{0}]))", charactersOf('w', false),
                        after, otherwise);
-  }
-
-  /// A name of more than two letters is a script's: PCRE2 would take it for the characters that
-  /// the script shares with others too.
-  void property() {
-    const size_t close = source.find('}', at);
-    const std::string_view rest = source.substr(at + 2);
-    if (!rest.starts_with('{') || close == std::string_view::npos || close - at < 6) {
-      dialect.expression += source.substr(at, 2);
-      at += 2;
-      return;
-    }
-    const std::string_view name = source.substr(at + 3, close - at - 3);
-    const bool isScript = name.find_first_of(":=^") == std::string_view::npos && name != "Any" &&
-                          name != "Alphabetic";
-    dialect.expression +=
-        fmt::format("{}{{{}{}}}", source.substr(at, 2), isScript ? "sc:" : "", name);
-    at = close + 1;
   }
 
   /// The length of the one character or class at the start of `text`, 0 where there is none.
@@ -179,7 +196,7 @@ private:
       if (source[i] == '\\' &&
           std::string_view("123456789kg").find(source[i + 1]) != std::string_view::npos)
         return true;
-    return false;
+    return source.find("(?(") != std::string_view::npos;
   }
 
   /// `(?=(ATOM{k})*END)` or with `+`, END being `\b` or `(?!ATOM)`.
@@ -192,6 +209,7 @@ private:
     const char *unitBegin = rest.data();
     if (takeAtom(rest).empty())
       return false;
+    size_t length = 1;
     if (takes(rest, "{")) {
       const size_t close = rest.find('}');
       const std::string_view count = rest.substr(0, close);
@@ -199,6 +217,7 @@ private:
           count.find_first_not_of("0123456789") != std::string_view::npos ||
           count.find_first_not_of('0') == std::string_view::npos)
         return false;
+      std::from_chars(count.data(), count.data() + count.size(), length);
       rest.remove_prefix(close + 1);
     }
     const std::string_view unit(unitBegin, static_cast<size_t>(rest.data() - unitBegin));
@@ -219,15 +238,29 @@ private:
     const auto inner = Translator(unit).run(), outer = Translator(end).run();
     if (!inner || !outer)
       return false;
-    dialect.runsAhead.push_back({inner->expression, outer->expression, needsUnit});
+    item = dialect.expression.size();
+    dialect.runsAhead.push_back({inner->expression, outer->expression, needsUnit, length});
     dialect.expression += fmt::format("(?C{})", dialect.runsAhead.size());
     at = source.size() - rest.size();
     return true;
   }
 
+  /// `ATOM+$` as a whole: where it fails at the start of a run, it fails everywhere in it, and it
+  /// need not be tried there.
+  void startRunsAfterOthers() {
+    std::string_view rest = source;
+    const std::string_view atom = rest.starts_with("\\s") ? rest.substr(0, 2) : takeAtom(rest);
+    if (atom.empty() || source.substr(atom.size()) != "+$")
+      return;
+    if (const auto translated = Translator(atom).run())
+      dialect.expression = fmt::format("(?<!{})", translated->expression);
+  }
+
   std::string_view source;
   size_t at = 0;
-  int depth = 0; ///< of classes
+  size_t item = 0; ///< what a quantifier here would repeat, in the translation
+  bool hasOptions = false;
+  std::vector<Group> groups;
   Dialect dialect;
   std::optional<std::string> wrong;
 };

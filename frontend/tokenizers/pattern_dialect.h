@@ -14,6 +14,7 @@ namespace heddle {
 struct RunAhead {
   std::string unit, end; ///< in PCRE2's spelling; a unit has one way to match
   bool needsUnit;        ///< at least one unit
+  size_t length;         ///< characters of a unit
 };
 
 struct Dialect {
