@@ -26,6 +26,7 @@ std::optional<Given> bindArguments(Meter &meter, const Arguments &arguments, con
   if (arguments.values.size() > callable.parameters.size())
     return refuse(fmt::format("takes at most {} arguments here", callable.parameters.size()));
   for (size_t i = 0; i < arguments.values.size(); ++i) {
+    meter.spend(arguments.values[i].width());
     given.values[i] = arguments.values[i];
     given.isGiven[i] = true;
   }
@@ -36,6 +37,7 @@ std::optional<Given> bindArguments(Meter &meter, const Arguments &arguments, con
       return refuse(fmt::format("has no argument {} here", inQuotes(name)));
     if (given.isGiven[index])
       return refuse(fmt::format("is given {} twice", inQuotes(name)));
+    meter.spend(value.width());
     given.values[index] = value;
     given.isGiven[index] = true;
   }

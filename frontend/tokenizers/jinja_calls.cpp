@@ -18,6 +18,9 @@ constexpr int64_t longestRange = 100'000;
 
 Value strftimeNow(Meter &meter, const std::string &format) {
   constexpr size_t mostBytes = 4096;
+  constexpr int64_t cost = 500; // dates are slow to write
+  if (!meter.spend(cost))
+    return {};
   const std::time_t seconds = std::time(nullptr);
   std::tm date = {};
   localtime_r(&seconds, &date);
@@ -62,6 +65,7 @@ std::optional<Entries> entriesOf(Meter &meter, const Arguments &given) {
   Entries entries;
   std::map<Value, size_t, KeyOrder> places;
   const auto add = [&](const Value &key, const Value &value) {
+    meter.spend(key.width());
     if (!canBeKey(key))
       return void(
           meter.fail(fmt::format("{} as the key of a dictionary is not known here", key.kind())));
@@ -198,6 +202,7 @@ void Runner::bindParameters(const Macro &macro, Arguments &arguments) {
                    : fmt::format("the macro {} {}", inQuotes(macro.statement.text), what));
   };
   std::map<std::string_view, Value> &variables = scope->variables;
+  meter.spend(std::ssize(known.names) * (1 + std::ssize(arguments.named) / 8));
   std::vector<const Expression *> defaults;
   for (size_t i = 0; i < known.names.size(); ++i) {
     const std::string &name = known.names[i];

@@ -85,6 +85,7 @@ Value Runner::dict(const Expression &expression) {
     Value key = evaluate(*expression.parts[i]);
     Value value = evaluate(*expression.parts[i + 1]);
     meter.offset = expression.offset;
+    meter.spend(key.width());
     if (!canBeKey(key))
       return meter.fail(fmt::format("{} as the key of a dictionary is not known here", key.kind()));
     const auto [place, isNew] = places.emplace(key, entries.size());
@@ -114,6 +115,7 @@ Value Runner::attribute(const Expression &expression) {
 }
 
 Value Runner::member(const Value &base, const std::string &name) {
+  meter.spend(static_cast<int64_t>(name.size() / 64));
   if (hasMethod(base, name))
     return Value::method(base, name);
   if (const Namespace *space = base.space()) {
@@ -223,8 +225,10 @@ Arguments Runner::argumentsOf(const Expression &expression) {
   Arguments arguments;
   for (size_t i = 1; i < expression.parts.size(); ++i)
     arguments.values.push_back(evaluate(*expression.parts[i]));
-  for (const auto &[name, value] : expression.named)
+  for (const auto &[name, value] : expression.named) {
+    meter.spend(static_cast<int64_t>(name.size() / 64));
     arguments.named.emplace_back(name, evaluate(*value));
+  }
   return arguments;
 }
 

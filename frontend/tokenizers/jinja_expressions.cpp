@@ -374,6 +374,8 @@ void ExpressionParser::callArguments(Expression &call) {
       skip();
       if (std::ranges::any_of(call.named, [&](const auto &one) { return one.first == key; }))
         fail(fmt::format("the argument {} is given twice", inQuotes(key)));
+      if (call.named.size() >= mostNames)
+        fail(fmt::format("a call has more than {} named arguments", mostNames));
       call.named.emplace_back(key, expression());
       grow(call, call.named.back().second);
     } else {

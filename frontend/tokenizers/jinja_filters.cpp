@@ -21,40 +21,28 @@ Value orDefault(Meter &, const Value &subject, const Given &given) {
 
 Value asText(Meter &meter, const Value &subject, const Given &) { return textOf(meter, subject); }
 
-/// A text that filters take: whatever the value is.
-std::string subjectText(Meter &meter, const Value &subject) {
-  std::string text = textOf(meter, subject);
-  meter.spend(static_cast<int64_t>(text.size() / 16));
-  return text;
-}
-
 Value trim(Meter &meter, const Value &subject, const Given &given) {
-  const std::string text = subjectText(meter, subject);
-  if (!given.has(0) || given[0].isNone())
-    return stripped(text, std::nullopt, Side::both);
-  if (!given[0].text())
-    return meter.fail(fmt::format("the filter 'trim' takes a text, not {}", given[0].kind()));
-  return stripped(text, *given[0].text(), Side::both);
+  return strip(meter, textOf(meter, subject), given.has(0) ? given[0] : Value(nullptr), Side::both);
 }
 
 Value upper(Meter &meter, const Value &subject, const Given &) {
-  return upperCase(subjectText(meter, subject));
+  return upperCase(charactersOf(meter, subject));
 }
 
 Value lower(Meter &meter, const Value &subject, const Given &) {
-  return lowerCase(subjectText(meter, subject));
+  return lowerCase(charactersOf(meter, subject));
 }
 
 Value capitalize(Meter &meter, const Value &subject, const Given &) {
-  return capitalized(subjectText(meter, subject));
+  return capitalized(charactersOf(meter, subject));
 }
 
 Value title(Meter &meter, const Value &subject, const Given &) {
-  return wordsCapitalized(subjectText(meter, subject));
+  return wordsCapitalized(charactersOf(meter, subject));
 }
 
 Value replace(Meter &meter, const Value &subject, const Given &given) {
-  const Value text = subjectText(meter, subject), from = textOf(meter, given[0]),
+  const Value text = textOf(meter, subject), from = textOf(meter, given[0]),
               to = textOf(meter, given[1]);
   Arguments arguments{{from, to}, {}};
   if (given.has(2) && !given[2].isNone())
@@ -70,23 +58,22 @@ Value indent(Meter &meter, const Value &subject, const Given &given) {
     return {};
   const std::string space =
       given[0].text() ? *given[0].text() : std::string(size_t(std::max<int64_t>(width, 0)), ' ');
+  const std::string text = charactersOf(meter, subject) + "\n";
   std::string made;
   bool isFirst = true;
-  for (const std::string &line : splitLines(subjectText(meter, subject) + "\n", false)) {
+  for (std::string_view rest = text; !rest.empty() && made.size() <= longestText; isFirst = false) {
+    const std::string_view line = takeLine(rest, false);
     if (!isFirst)
       made += '\n';
     if (isFirst ? given.isTrue(1) : given.isTrue(2) || !line.empty())
       made += space;
     made += line;
-    isFirst = false;
-    if (!meter.fits(made.size()) && meter.failure)
-      return {};
   }
-  return made;
+  return meter.fits(made.size()) ? Value(std::move(made)) : Value();
 }
 
 Value wordCount(Meter &meter, const Value &subject, const Given &) {
-  const std::string text = subjectText(meter, subject);
+  const std::string text = charactersOf(meter, subject);
   int64_t count = 0;
   bool inWord = false;
   for (std::string_view rest = text; !rest.empty();) {
@@ -168,6 +155,7 @@ Value rounded(Meter &meter, const Value &subject, const Given &given) {
     return (method == "ceil" ? std::ceil(value * unit) : std::floor(value * unit)) / unit;
   // The digits are of the exact value, which a product with the unit is not.
   const std::string text = fmt::format("{:.{}f}", value, *digits);
+  meter.spend(static_cast<int64_t>(text.size()));
   double nearest = 0;
   std::from_chars(text.data(), text.data() + text.size(), nearest);
   return nearest;

@@ -3,6 +3,7 @@
 
 #include "frontend/tokenizers/jinja_meter.h"
 #include "frontend/tokenizers/jinja_syntax.h"
+#include "frontend/tokenizers/jinja_text.h"
 
 #include <array>
 #include <compare>
@@ -64,6 +65,9 @@ const char *spelling(Operator sign);
 
 /// What a loop walks over: members, characters, keys. A generator is used up by it.
 std::shared_ptr<Sequence> membersOf(Meter &meter, const Value &value);
+/// A text without spaces, or without the characters of a text, at its sides.
+Value strip(Meter &meter, const std::string &text, const Value &characters, Side side);
+
 /// The value at an index or a key; undefined where there is none.
 Value elementOf(Meter &meter, const Value &value, const Value &key);
 /// The same, or a method, as Jinja's brackets and filters look for parts.
@@ -74,6 +78,8 @@ Value slice(Meter &meter, const Value &value, const Value &begin, const Value &e
 /// As Python's str() and repr() write the value.
 std::string textOf(Meter &meter, const Value &value);
 std::string reprOf(Meter &meter, const Value &value);
+/// As str() writes it, for work on each of its characters.
+std::string charactersOf(Meter &meter, const Value &value);
 
 struct JsonStyle {
   std::optional<std::string> indent; ///< of a level

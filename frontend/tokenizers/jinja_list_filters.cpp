@@ -162,6 +162,7 @@ Value unique(Meter &meter, const Value &subject, const Given &given) {
   std::map<Value, bool, KeyOrder> seen;
   for (Keyed &one :
        keyed(meter, membersOf(meter, subject)->members, Keys(meter, given[0], attribute))) {
+    meter.spend(one.key.width());
     if (!canBeKey(one.key))
       return meter.fail(describe("the filter 'unique'", one.key));
     if (seen.emplace(one.key, true).second)

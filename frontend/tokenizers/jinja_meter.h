@@ -40,6 +40,14 @@ public:
     return !failure;
   }
 
+  /// Counts work on each character of a text.
+  bool spendOnCharacters(size_t bytes) { return spend(static_cast<int64_t>(bytes / 4)); }
+
+  /// Counts the search for `sign` in a text, at its slowest.
+  bool spendOnSearch(const std::string &text, const std::string &sign) {
+    return spend(static_cast<int64_t>((1 + text.size() / 16) * (1 + sign.size() / 64)));
+  }
+
   /// Refuses a list before it is made.
   bool fitsMembers(size_t count) {
     if (count > static_cast<size_t>(mostSize))

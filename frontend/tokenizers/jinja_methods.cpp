@@ -18,27 +18,9 @@ Value refuse(Meter &meter, const char *method, const Value &argument) {
   return meter.fail(fmt::format("the method '{}' does not take {}", method, argument.kind()));
 }
 
-Value strip(Meter &meter, const Value &subject, const Given &given, Side side) {
-  if (!given.has(0) || given[0].isNone())
-    return stripped(*subject.text(), std::nullopt, side);
-  if (!given[0].text())
-    return refuse(meter, "strip", given[0]);
-  meter.spend(given[0].width() * 8);
-  return stripped(*subject.text(), *given[0].text(), side);
-}
-
-Value stripBoth(Meter &meter, const Value &subject, const Given &given) {
-  return strip(meter, subject, given, Side::both);
-}
-Value stripLeft(Meter &meter, const Value &subject, const Given &given) {
-  return strip(meter, subject, given, Side::left);
-}
-Value stripRight(Meter &meter, const Value &subject, const Given &given) {
-  return strip(meter, subject, given, Side::right);
-}
-
-Value list(const std::vector<std::string> &parts) {
-  return Value::list(Members(parts.begin(), parts.end()));
+template <Side side>
+Value stripSide(Meter &meter, const Value &subject, const Given &given) {
+  return strip(meter, *subject.text(), given.has(0) ? given[0] : Value(nullptr), side);
 }
 
 Value divide(Meter &meter, const Value &subject, const Given &given, bool fromRight) {
@@ -49,11 +31,15 @@ Value divide(Meter &meter, const Value &subject, const Given &given, bool fromRi
   if (!atSpaces && (!given[0].text() || given[0].text()->empty()))
     return given[0].text() ? meter.fail("the method 'split' is given an empty text")
                            : refuse(meter, "split", given[0]);
-  if (!meter.spend(subject.width() * given[0].width()))
+  const std::string &text = *subject.text();
+  if (!(atSpaces ? meter.spendOnCharacters(text.size())
+                 : meter.spendOnSearch(text, *given[0].text())))
     return {};
-  return list(split(*subject.text(),
-                    atSpaces ? std::nullopt : std::optional<std::string_view>(*given[0].text()),
-                    most, fromRight));
+  const auto parts =
+      split(text, atSpaces ? std::nullopt : std::optional<std::string_view>(*given[0].text()),
+            most < 0 ? mostSize : std::min(most, mostSize), fromRight);
+  return meter.fitsMembers(parts.size()) ? Value::list(Members(parts.begin(), parts.end()))
+                                         : Value();
 }
 
 Value splitFromLeft(Meter &meter, const Value &subject, const Given &given) {
@@ -63,15 +49,20 @@ Value splitFromRight(Meter &meter, const Value &subject, const Given &given) {
   return divide(meter, subject, given, true);
 }
 
-Value lines(Meter &, const Value &subject, const Given &given) {
-  return list(splitLines(*subject.text(), given.isTrue(0)));
+Value lines(Meter &meter, const Value &subject, const Given &given) {
+  Members lines;
+  meter.spendOnCharacters(subject.text()->size());
+  for (std::string_view rest = *subject.text(); !rest.empty() && !meter.failure;) {
+    lines.emplace_back(takeLine(rest, given.isTrue(0)));
+    meter.check(lines.back());
+    meter.spend(1);
+  }
+  return meter.fitsMembers(lines.size()) ? Value::list(std::move(lines)) : Value();
 }
 
-Value upper(Meter &, const Value &subject, const Given &) { return upperCase(*subject.text()); }
-Value lower(Meter &, const Value &subject, const Given &) { return lowerCase(*subject.text()); }
-Value title(Meter &, const Value &subject, const Given &) { return titleCase(*subject.text()); }
-Value capitalize(Meter &, const Value &subject, const Given &) {
-  return capitalized(*subject.text());
+template <std::string (*convert)(std::string_view)>
+Value converted(Meter &meter, const Value &subject, const Given &) {
+  return convert(charactersOf(meter, subject));
 }
 
 /// Whether the text begins, or ends, with a text or one of several.
@@ -80,7 +71,8 @@ Value touches(Meter &meter, const Value &subject, const Given &given, bool atEnd
   const Sequence *several = given[0].sequence();
   if (!given[0].text() && !(several && several->kind == Sequence::Kind::tuple))
     return refuse(meter, atEnd ? "endswith" : "startswith", given[0]);
-  for (const Value &one : several ? several->members : Members{given[0]}) {
+  for (const Value &one :
+       several ? std::span(several->members) : std::span(given.values).first(1)) {
     if (!one.text())
       return refuse(meter, atEnd ? "endswith" : "startswith", one);
     meter.spend(one.width());
@@ -132,9 +124,10 @@ Value replace(Meter &meter, const Value &subject, const Given &given) {
   if (given.has(2) && !given[2].integer())
     return refuse(meter, "replace", given[2]);
   const std::string &text = *subject.text(), &from = *given[0].text(), &to = *given[1].text();
-  if (!meter.spend(subject.width() * given[0].width()))
+  if (!meter.spendOnSearch(text, from))
     return {};
   const auto places = placesOf(text, from, given[2].integer().value_or(-1));
+  meter.spend(std::ssize(places));
   if (!meter.fits(text.size() + places.size() * to.size()))
     return {};
   std::string made;
@@ -150,7 +143,7 @@ Value replace(Meter &meter, const Value &subject, const Given &given) {
 Value search(Meter &meter, const Value &subject, const Given &given, bool fromRight) {
   if (!given[0].text())
     return refuse(meter, "find", given[0]);
-  if (!meter.spend(subject.width() * given[0].width()))
+  if (!meter.spendOnSearch(*subject.text(), *given[0].text()))
     return {};
   const std::string &text = *subject.text();
   const size_t found = fromRight ? text.rfind(*given[0].text()) : text.find(*given[0].text());
@@ -173,9 +166,11 @@ Value indexInText(Meter &meter, const Value &subject, const Given &given) {
 Value countInText(Meter &meter, const Value &subject, const Given &given) {
   if (!given[0].text())
     return refuse(meter, "count", given[0]);
-  if (!meter.spend(subject.width() * given[0].width()))
+  if (!meter.spendOnSearch(*subject.text(), *given[0].text()))
     return {};
-  return static_cast<int64_t>(placesOf(*subject.text(), *given[0].text(), -1).size());
+  const auto count = std::ssize(placesOf(*subject.text(), *given[0].text(), -1));
+  meter.spend(count);
+  return static_cast<int64_t>(count);
 }
 
 Value join(Meter &meter, const Value &subject, const Given &given) {
@@ -198,7 +193,7 @@ Value join(Meter &meter, const Value &subject, const Given &given) {
 Value partition(Meter &meter, const Value &subject, const Given &given, bool fromRight) {
   if (!given[0].text() || given[0].text()->empty())
     return refuse(meter, "partition", given[0]);
-  if (!meter.spend(subject.width() * given[0].width()))
+  if (!meter.spendOnSearch(*subject.text(), *given[0].text()))
     return {};
   const std::string &text = *subject.text(), &sign = *given[0].text();
   const size_t found = fromRight ? text.rfind(sign) : text.find(sign);
@@ -214,20 +209,16 @@ Value partitionFromRight(Meter &meter, const Value &subject, const Given &given)
   return partition(meter, subject, given, true);
 }
 
-Value isDigits(Meter &, const Value &subject, const Given &) {
-  return allCharacters(*subject.text(), isDecimal);
+bool isLetterOrDigit(char32_t character) { return isLetter(character) || isDecimal(character); }
+
+template <bool (*holds)(char32_t)>
+Value areAll(Meter &meter, const Value &subject, const Given &) {
+  return allCharacters(charactersOf(meter, subject), holds);
 }
-Value isLetters(Meter &, const Value &subject, const Given &) {
-  return allCharacters(*subject.text(), isLetter);
+template <bool (*isAll)(std::string_view)>
+Value isOfCase(Meter &meter, const Value &subject, const Given &) {
+  return isAll(charactersOf(meter, subject));
 }
-Value isLettersOrDigits(Meter &, const Value &subject, const Given &) {
-  return allCharacters(*subject.text(), [](char32_t c) { return isLetter(c) || isDecimal(c); });
-}
-Value isSpaces(Meter &, const Value &subject, const Given &) {
-  return allCharacters(*subject.text(), isSpaceCharacter);
-}
-Value isUpper(Meter &, const Value &subject, const Given &) { return isAllUpper(*subject.text()); }
-Value isLower(Meter &, const Value &subject, const Given &) { return isAllLower(*subject.text()); }
 
 Value view(Members members) {
   return std::make_shared<Sequence>(Sequence::Kind::view, std::move(members));
@@ -284,16 +275,16 @@ Value change(Meter &meter, const Value &subject, const Given &) {
 }
 
 const std::vector<Callable> textMethods = {
-    {"strip", {"-"}, 0, stripBoth},
-    {"lstrip", {"-"}, 0, stripLeft},
-    {"rstrip", {"-"}, 0, stripRight},
+    {"strip", {"-"}, 0, stripSide<Side::both>},
+    {"lstrip", {"-"}, 0, stripSide<Side::left>},
+    {"rstrip", {"-"}, 0, stripSide<Side::right>},
     {"split", {"sep", "maxsplit"}, 0, splitFromLeft},
     {"rsplit", {"sep", "maxsplit"}, 0, splitFromRight},
     {"splitlines", {"keepends"}, 0, lines},
-    {"upper", {}, 0, upper},
-    {"lower", {}, 0, lower},
-    {"title", {}, 0, title},
-    {"capitalize", {}, 0, capitalize},
+    {"upper", {}, 0, converted<upperCase>},
+    {"lower", {}, 0, converted<lowerCase>},
+    {"title", {}, 0, converted<titleCase>},
+    {"capitalize", {}, 0, converted<capitalized>},
     {"startswith", {"-"}, 1, startsWith},
     {"endswith", {"-"}, 1, endsWith},
     {"removeprefix", {"-"}, 1, removePrefix},
@@ -306,12 +297,12 @@ const std::vector<Callable> textMethods = {
     {"join", {"-"}, 1, join},
     {"partition", {"-"}, 1, partitionFromLeft},
     {"rpartition", {"-"}, 1, partitionFromRight},
-    {"isdigit", {}, 0, isDigits},
-    {"isalpha", {}, 0, isLetters},
-    {"isalnum", {}, 0, isLettersOrDigits},
-    {"isspace", {}, 0, isSpaces},
-    {"isupper", {}, 0, isUpper},
-    {"islower", {}, 0, isLower},
+    {"isdigit", {}, 0, areAll<isDecimal>},
+    {"isalpha", {}, 0, areAll<isLetter>},
+    {"isalnum", {}, 0, areAll<isLetterOrDigit>},
+    {"isspace", {}, 0, areAll<isSpaceCharacter>},
+    {"isupper", {}, 0, isOfCase<isAllUpper>},
+    {"islower", {}, 0, isOfCase<isAllLower>},
 };
 
 const std::vector<Callable> dictMethods = {
@@ -357,6 +348,18 @@ const Callable *findMethod(const Value &value, std::string_view name) {
 }
 
 } // namespace
+
+Value strip(Meter &meter, const std::string &text, const Value &characters, Side side) {
+  if (!characters.isNone() && !characters.text())
+    return meter.fail(fmt::format("a text is stripped of {}", characters.kind()));
+  const std::string *cut = characters.text();
+  if (cut && !meter.spendOnCharacters(cut->size()))
+    return {};
+  const std::string_view left =
+      stripped(text, cut ? std::optional<std::string_view>(*cut) : std::nullopt, side);
+  meter.spendOnCharacters(text.size() - left.size());
+  return left;
+}
 
 bool hasMethod(const Value &value, std::string_view name) { return findMethod(value, name); }
 

@@ -31,6 +31,7 @@ bool areEqual(Meter &meter, const Dict &left, const Dict &right) {
   if (left.entries.size() != right.entries.size())
     return false;
   return std::ranges::all_of(left.entries, [&](const auto &entry) {
+    meter.spend(entry.first.width());
     const Value *other = right.find(entry.first);
     return other && isEqual(meter, entry.second, *other);
   });
@@ -207,11 +208,11 @@ bool contains(Meter &meter, const Value &list, const Value &member) {
   if (const Dict *dict = list.dict()) {
     if (!canBeKey(member) && !member.isUndefined())
       meter.fail(fmt::format("{} is no key of a dictionary", member.kind()));
-    return dict->find(member) != nullptr;
+    return meter.spend(member.width()) && dict->find(member);
   }
   if (list.text() && member.text()) {
-    meter.spend(list.width() * member.width());
-    return !meter.failure && list.text()->find(*member.text()) != std::string::npos;
+    return meter.spendOnSearch(*list.text(), *member.text()) &&
+           list.text()->find(*member.text()) != std::string::npos;
   }
   if (!list.sequence()) {
     meter.fail(
@@ -273,7 +274,7 @@ std::shared_ptr<Sequence> membersOf(Meter &meter, const Value &value) {
 
 Value elementOf(Meter &meter, const Value &value, const Value &key) {
   if (const Dict *dict = value.dict()) {
-    const Value *found = dict->find(key);
+    const Value *found = meter.spend(key.width()) ? dict->find(key) : nullptr;
     return found ? *found : Value();
   }
   const Sequence *list = value.sequence();
@@ -317,6 +318,9 @@ Value slice(Meter &meter, const Value &value, const Value &begin, const Value &e
   for (const Value *bound : {&begin, &end, &step})
     if (!bound->isNone() && !bound->integer())
       return {};
+  meter.spend(value.width());
+  if (text)
+    meter.spend(static_cast<int64_t>(text->size() / 16));
   const std::optional<CharacterPlaces> places =
       text ? std::optional<CharacterPlaces>(*text) : std::nullopt;
   const int64_t count = text ? places->count() : std::ssize(list->members);
@@ -332,7 +336,6 @@ Value slice(Meter &meter, const Value &value, const Value &begin, const Value &e
   };
   const int64_t first = place(begin, by > 0 ? 0 : count - 1),
                 last = place(end, by > 0 ? count : -1);
-  meter.spend(value.width());
   std::string piece;
   Members members;
   const __int128 stride = by;

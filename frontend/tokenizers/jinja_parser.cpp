@@ -200,6 +200,8 @@ private:
       const std::string name = parser.name();
       if (std::ranges::find(known.names, name) != known.names.end())
         parser.fail(fmt::format("the parameter {} is named twice", inQuotes(name)));
+      if (known.names.size() >= mostNames)
+        parser.fail(fmt::format("a macro has more than {} parameters", mostNames));
       const bool follows = !known.defaults.empty() && known.defaults.back();
       known.names.push_back(name);
       known.defaults.push_back(parser.take("=") ? parser.expression() : nullptr);

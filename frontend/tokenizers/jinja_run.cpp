@@ -156,6 +156,7 @@ void Runner::assign(const Target &target, const Value &value, size_t offset) {
     for (size_t i = 0; i < target.parts.size() && !meter.failure; ++i)
       assign(target.parts[i], members->members[i], offset);
   } else if (target.member.empty()) {
+    meter.spend(static_cast<int64_t>(target.name.size() / 64));
     scope->variables[target.name] = value;
   } else if (Namespace *space = variable(target.name).space()) {
     space->set(target.member, value);
@@ -212,7 +213,7 @@ Value Runner::variable(std::string_view name) {
   for (const Scope *one = scope.get(); one; one = one->around.get()) {
     if (const auto found = one->variables.find(name); found != one->variables.end())
       return found->second;
-    meter.spend(1);
+    meter.spend(1 + static_cast<int64_t>(name.size() / 64));
   }
   return {};
 }

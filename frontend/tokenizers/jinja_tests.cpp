@@ -52,10 +52,10 @@ Value isDivisible(Meter &meter, const Value &value, const Given &given) {
 }
 
 Value isLowerText(Meter &meter, const Value &value, const Given &) {
-  return isAllLower(textOf(meter, value));
+  return isAllLower(charactersOf(meter, value));
 }
 Value isUpperText(Meter &meter, const Value &value, const Given &) {
-  return isAllUpper(textOf(meter, value));
+  return isAllUpper(charactersOf(meter, value));
 }
 
 Value isSame(Meter &, const Value &value, const Given &given) {

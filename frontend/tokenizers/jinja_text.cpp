@@ -236,21 +236,18 @@ std::vector<std::string> split(std::string_view text, std::optional<std::string_
   return parts;
 }
 
-std::vector<std::string> splitLines(std::string_view text, bool keepsEnds) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    size_t end = 0;
-    while (end < text.size() && !endsLine(characterAt(text.substr(end))))
-      end += characterLength(text.substr(end));
-    size_t behind = end;
-    if (text.substr(end).starts_with("\r\n"))
-      behind += 2;
-    else if (end < text.size())
-      behind += characterLength(text.substr(end));
-    lines.emplace_back(text.substr(0, keepsEnds ? behind : end));
-    text.remove_prefix(behind);
-  }
-  return lines;
+std::string_view takeLine(std::string_view &text, bool keepsEnd) {
+  size_t end = 0;
+  while (end < text.size() && !endsLine(characterAt(text.substr(end))))
+    end += characterLength(text.substr(end));
+  size_t behind = end;
+  if (text.substr(end).starts_with("\r\n"))
+    behind += 2;
+  else if (end < text.size())
+    behind += characterLength(text.substr(end));
+  const std::string_view line = text.substr(0, keepsEnd ? behind : end);
+  text.remove_prefix(behind);
+  return line;
 }
 
 } // namespace heddle::jinja

@@ -57,6 +57,7 @@ bool isAllLower(std::string_view text);
 /// right the last are divided.
 std::vector<std::string> split(std::string_view text, std::optional<std::string_view> separator,
                                int64_t most, bool fromRight);
-std::vector<std::string> splitLines(std::string_view text, bool keepsEnds);
+/// Takes the first line off a text that is not empty.
+std::string_view takeLine(std::string_view &text, bool keepsEnd);
 
 } // namespace heddle::jinja

@@ -100,8 +100,12 @@ int64_t Value::width() const {
 int Value::height() const {
   if (const Sequence *value = sequence())
     return value->height;
-  const Dict *value = dict();
-  return value ? value->height : 0;
+  if (const Dict *value = dict())
+    return value->height;
+  if (const Method *value = method())
+    return value->receiver.height() + 1;
+  const Loop *value = pointer<Loop>();
+  return value && value->source ? value->source->height + 1 : 0;
 }
 
 bool Value::isSameThing(const Value &other) const {

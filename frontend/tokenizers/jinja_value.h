@@ -104,7 +104,8 @@ public:
   int64_t size() const;
   /// The parts at the first depth, or every 64 bytes of a text.
   int64_t width() const;
-  /// How deep lists and dictionaries are nested.
+  /// How deep lists and dictionaries are nested, and what holds one: a method of it, a loop over
+  /// it.
   int height() const;
 
   /// The same thing in memory, or the same undefined, none, boolean or number of one kind.

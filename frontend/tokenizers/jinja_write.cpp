@@ -76,7 +76,8 @@ public:
   void repr(const Value &value) {
     if (!goesOn())
       return;
-    if (const std::string *quoted = value.text(); quoted && meter.spend(value.width()))
+    if (const std::string *quoted = value.text();
+        quoted && meter.spend(static_cast<int64_t>(quoted->size() / 8)))
       writeQuoted(text, *quoted);
     else if (const Sequence *list = value.sequence(); list && list->kind <= Sequence::Kind::tuple)
       reprList(*list);
@@ -88,7 +89,7 @@ public:
       text += "Undefined";
     else if (value.isBoolean())
       text += value.isTrue() ? "True" : "False";
-    else if (value.isReal())
+    else if (value.isReal() && meter.spend(2))
       text += writtenReal(*value.number());
     else if (value.integer())
       text += std::to_string(*value.integer());
@@ -100,7 +101,7 @@ public:
     if (!goesOn())
       return;
     const Sequence *list = value.sequence();
-    if (const std::string *quoted = value.text(); quoted && meter.spend(value.width()))
+    if (const std::string *quoted = value.text())
       jsonText(*quoted, style.isAscii);
     else if (list && list->kind <= Sequence::Kind::tuple)
       jsonList(*list, style, depth);
@@ -137,6 +138,8 @@ private:
   }
 
   void jsonText(std::string_view quoted, bool isAscii) {
+    if (!meter.spend(static_cast<int64_t>(quoted.size() / 8)))
+      return;
     text += '"';
     for (; !quoted.empty(); quoted.remove_prefix(characterLength(quoted))) {
       const char32_t c = characterAt(quoted);
@@ -177,7 +180,8 @@ private:
   void jsonList(const Sequence &list, const JsonStyle &style, int depth) {
     text += '[';
     for (size_t i = 0; i < list.members.size() && !meter.failure; ++i) {
-      text += i > 0 ? style.comma : "";
+      if (i > 0)
+        text += style.comma;
       newLine(style, depth + 1);
       json(list.members[i], style, depth + 1);
     }
@@ -199,7 +203,8 @@ private:
       if (meter.failure)
         break;
       const auto &[key, value] = *entry;
-      text += entry != entries.front() ? style.comma : "";
+      if (entry != entries.front())
+        text += style.comma;
       newLine(style, depth + 1);
       jsonText(key.text() ? *key.text() : jsonScalar(key), style.isAscii);
       text += style.colon;
@@ -223,16 +228,22 @@ std::string textOf(Meter &meter, const Value &value) {
   return reprOf(meter, value);
 }
 
+std::string charactersOf(Meter &meter, const Value &value) {
+  std::string text = textOf(meter, value);
+  return meter.spendOnCharacters(text.size()) ? std::move(text) : std::string();
+}
+
 std::string reprOf(Meter &meter, const Value &value) {
   Writer writer(meter);
   writer.repr(value);
-  return meter.failure ? std::string() : std::move(writer.text);
+  return !meter.fits(writer.text.size()) ? std::string() : std::move(writer.text);
 }
 
 std::string jsonOf(Meter &meter, const Value &value, const JsonStyle &style) {
   Writer writer(meter);
   writer.json(value, style, 0);
-  return meter.failure ? std::string() : std::move(writer.text);
+  meter.spendOnCharacters(writer.text.size());
+  return !meter.fits(writer.text.size()) ? std::string() : std::move(writer.text);
 }
 
 } // namespace heddle::jinja

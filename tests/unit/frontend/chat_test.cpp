@@ -281,6 +281,70 @@ TEST(Chat, EndsWhateverTheValuesGrowTo) {
               HasSubstr("a range has more than 100000 members"));
 }
 
+TEST(Chat, CountsTheWorkOnWhatIsLookedAtOrMade) {
+  const auto often = [](std::string_view before, std::string_view expression) {
+    return write(fmt::format("{}{{% for i in range(100000) %}}{{% set x = {} %}}{{% endfor %}}",
+                             before, expression),
+                 {});
+  };
+  const std::string longKey = "{% set k = 'ab' * 1000000 %}{% set d = {k: 1, k + 'b': 2} %}";
+  for (const auto &[before, expression] :
+       std::initializer_list<std::pair<std::string, std::string>>{
+           {longKey, "d[k]"},
+           {longKey, "d.get(k)"},
+           {longKey, "k in d"},
+           {longKey, "d == d"},
+           {longKey, "d|tojson"},
+           {longKey, "[1, 2]|tojson(separators=(k, ''))"},
+           {"{% set t = ('a',) + ('b',) * 100000 %}", "'a'.startswith(t)"},
+           {"{% set t = 'ab ' * 20000 %}", "t.title()"},
+           {"{% set t = 'ab ' * 20000 %}", "t is lower"},
+           {"{% set t = '\\n' * 30000 %}", "t.splitlines()"},
+           {"{% set t = 'a' * 40000 %}", "t.strip('bcdefghija')"},
+           {"", "1e300|round(100)"},
+           {"", "strftime_now('%c%c%c%c%c%c%c%c')"}})
+    EXPECT_THAT(often(before, expression),
+                HasSubstr("works on more values than a template has a use for"))
+        << expression;
+}
+
+TEST(Chat, RefusesListsBeforeTheyAreMade) {
+  for (const char *many : {"('ab' * 200000).split('b')", "('ab' * 200000).rsplit('b')",
+                           "('a ' * 200000).split()", "('a\\n' * 200000).splitlines()"})
+    EXPECT_THAT(write(fmt::format("{{{{ {} }}}}", many), {}),
+                HasSubstr("makes a list of more than 131072 members"))
+        << many;
+  EXPECT_EQ(write("{{ ('line of text here\\n' * 20000)|indent|length }}", {}), "439996");
+}
+
+// A method holds what it is one of, and a loop what it walks over.
+TEST(Chat, CountsHowDeepMethodsAndLoopsHoldValues) {
+  const auto often = [](std::string_view body) {
+    return write(fmt::format("{{% set ns = namespace(x=[1]) %}}{{% for i in range(100000) %}}{}"
+                             "{{% endfor %}}",
+                             body),
+                 {});
+  };
+  for (const char *body :
+       {"{% set ns.x = [ns.x.index] %}", "{% for y in [ns.x] %}{% set ns.x = [loop] %}{% endfor %}",
+        "{% for y in [ns.x] %}{% set ns.x = loop %}{% endfor %}",
+        "{% for y in [ns.x] %}{% set ns.x = [loop.cycle] %}{% endfor %}"})
+    EXPECT_THAT(often(body), HasSubstr("makes a value that is too large or nested too deep"))
+        << body;
+}
+
+TEST(Chat, BoundsTheNamesOfACall) {
+  std::string parameters = "a0", named = "a0=1";
+  for (int i = 1; i <= 500; ++i) {
+    parameters += fmt::format(", a{}", i);
+    named += fmt::format(", a{}=1", i);
+  }
+  EXPECT_THAT(write("{% macro m(" + parameters + ") %}{% endmacro %}", {}),
+              HasSubstr("a macro has more than 500 parameters"));
+  EXPECT_THAT(write("{{ dict(" + named + ") }}", {}),
+              HasSubstr("a call has more than 500 named arguments"));
+}
+
 TEST(Chat, RefusesChainsThatAreTooLong) {
   const auto chain = [](std::string_view first, std::string_view more, int count,
                         std::string_view last) {
