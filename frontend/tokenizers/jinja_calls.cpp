@@ -77,6 +77,8 @@ std::optional<Entries> entriesOf(Meter &meter, const Arguments &given) {
   };
   if (given.values.size() > 1)
     meter.fail("a dictionary is made of one value and of names");
+  else if (!given.values.empty() && given.values[0].isUndefined())
+    meter.fail("a dictionary is made of something undefined");
   else if (!given.values.empty() && given.values[0].dict()) {
     meter.spend(given.values[0].width());
     for (const auto &[key, value] : given.values[0].dict()->entries)
@@ -132,7 +134,7 @@ void Runner::callBlock(const Statement &statement) {
   ++depth;
   const Value value = call(*statement.expression, caller);
   --depth;
-  output += textOf(meter, value);
+  putText(value, "what is called for a block");
 }
 
 Value Runner::callFunction(Function function, Arguments arguments) {

@@ -2,6 +2,7 @@
 
 #include "frontend/formats/quote.h"
 #include "frontend/tokenizers/jinja_text.h"
+#include "frontend/tokenizers/utf8.h"
 
 #include <fmt/format.h>
 
@@ -54,6 +55,8 @@ Value indent(Meter &meter, const Value &subject, const Given &given) {
   const int64_t width = given.has(0) ? given[0].integer().value_or(0) : 4;
   if (given.has(0) && !given[0].text() && !given[0].integer())
     return meter.fail("the filter 'indent' takes a number or a text");
+  if (!subject.text())
+    return meter.fail(describe("the filter 'indent'", subject));
   if (!meter.fits(static_cast<size_t>(std::max<int64_t>(width, 0))))
     return {};
   const std::string space =
@@ -72,17 +75,16 @@ Value indent(Meter &meter, const Value &subject, const Given &given) {
   return meter.fits(made.size()) ? Value(std::move(made)) : Value();
 }
 
+/// Runs of letters, numbers and "_".
 Value wordCount(Meter &meter, const Value &subject, const Given &) {
   const std::string text = charactersOf(meter, subject);
   int64_t count = 0;
   bool inWord = false;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view behind = stripped(rest, std::nullopt, Side::left);
-    inWord = behind.size() == rest.size();
-    if (!inWord || count == 0)
-      count += behind.empty() ? 0 : 1;
-    const size_t next = behind.find_first_of(" \t\n\r\v\f");
-    rest = next == std::string_view::npos ? std::string_view() : behind.substr(next);
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(characterLength(rest))) {
+    const char32_t c = characterAt(rest);
+    const bool isOfWord = c == '_' || isLetterOrNumber(c);
+    count += isOfWord && !inWord ? 1 : 0;
+    inWord = isOfWord;
   }
   return count;
 }

@@ -15,7 +15,9 @@ std::span<const Callable> listFilters();
 std::optional<Value> filterByAnother(Meter &meter, const std::string &name, const Value &subject,
                                      Arguments &arguments);
 
-/// The part of a value that `attribute` names: "a.b" is b of a, and "a.0" the first of a.
-Value attributeOf(Meter &meter, const Value &value, const Value &attribute);
+/// The part of a value that `attribute` names: "a.b" is b of a, and "a.0" the first of a. What is
+/// undefined on the way is `otherwise`, unless that is none.
+Value attributeOf(Meter &meter, const Value &value, const Value &attribute,
+                  const Value &otherwise = nullptr);
 
 } // namespace heddle::jinja

@@ -257,10 +257,8 @@ Value map(Meter &meter, const Value &subject, Arguments &arguments) {
   for (const auto all = membersIfTrue(meter, subject); const Value &member : all->members) {
     if (!meter.step())
       return {};
-    Value value =
-        attribute ? attributeOf(meter, member, *attribute) : filter(meter, name, member, arguments);
-    made.push_back(otherwise && !otherwise->isNone() && value.isUndefined() ? *otherwise
-                                                                            : std::move(value));
+    made.push_back(attribute ? attributeOf(meter, member, *attribute, otherwise.value_or(nullptr))
+                             : filter(meter, name, member, arguments));
     meter.check(made.back());
   }
   return generator(std::move(made));
@@ -268,9 +266,13 @@ Value map(Meter &meter, const Value &subject, Arguments &arguments) {
 
 } // namespace
 
-Value attributeOf(Meter &meter, const Value &value, const Value &attribute) {
+Value attributeOf(Meter &meter, const Value &value, const Value &attribute,
+                  const Value &otherwise) {
+  const auto orOtherwise = [&](Value part) {
+    return part.isUndefined() && !otherwise.isNone() ? otherwise : std::move(part);
+  };
   if (!attribute.text())
-    return itemOf(meter, value, attribute);
+    return orOtherwise(itemOf(meter, value, attribute));
   Value part = value;
   meter.spend(attribute.width());
   for (std::string_view rest = *attribute.text(); !meter.failure;) {
@@ -278,7 +280,7 @@ Value attributeOf(Meter &meter, const Value &value, const Value &attribute) {
     int64_t index = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     const bool isIndex = error == std::errc() && end == name.data() + name.size() && name[0] != '-';
-    part = itemOf(meter, part, isIndex ? Value(index) : Value(name));
+    part = orOtherwise(itemOf(meter, part, isIndex ? Value(index) : Value(name)));
     if (name.size() == rest.size())
       break;
     rest.remove_prefix(name.size() + 1);

@@ -209,8 +209,6 @@ Value partitionFromRight(Meter &meter, const Value &subject, const Given &given)
   return partition(meter, subject, given, true);
 }
 
-bool isLetterOrDigit(char32_t character) { return isLetter(character) || isDecimal(character); }
-
 template <bool (*holds)(char32_t)>
 Value areAll(Meter &meter, const Value &subject, const Given &) {
   return allCharacters(charactersOf(meter, subject), holds);
@@ -299,7 +297,7 @@ const std::vector<Callable> textMethods = {
     {"rpartition", {"-"}, 1, partitionFromRight},
     {"isdigit", {}, 0, areAll<isDecimal>},
     {"isalpha", {}, 0, areAll<isLetter>},
-    {"isalnum", {}, 0, areAll<isLetterOrDigit>},
+    {"isalnum", {}, 0, areAll<isLetterOrNumber>},
     {"isspace", {}, 0, areAll<isSpaceCharacter>},
     {"isupper", {}, 0, isOfCase<isAllUpper>},
     {"islower", {}, 0, isOfCase<isAllLower>},

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace heddle::jinja {
@@ -42,6 +43,14 @@ Value unknown(Meter &meter, Operator sign, const Value &left, const Value &right
                                 left.kind(), right.kind()));
 }
 
+/// What is left of `a` when it is divided by `b`, with the sign of `b`.
+double restOf(double a, double b) {
+  const double rest = std::fmod(a, b);
+  if (rest == 0)
+    return std::copysign(0.0, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 Value calculateReal(Meter &meter, Operator sign, double a, double b) {
   const bool divides =
       sign == Operator::divide || sign == Operator::floorDivide || sign == Operator::modulo;
@@ -56,17 +65,39 @@ Value calculateReal(Meter &meter, Operator sign, double a, double b) {
     return a * b;
   case Operator::divide:
     return a / b;
-  case Operator::floorDivide:
-    return std::floor(a / b);
-  case Operator::modulo: {
-    const double rest = std::fmod(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  case Operator::floorDivide: {
+    const double quotient = (a - restOf(a, b)) / b, below = std::floor(quotient);
+    return quotient == 0 ? std::copysign(0.0, a / b) : quotient - below > 0.5 ? below + 1 : below;
   }
+  case Operator::modulo:
+    return restOf(a, b);
   default:
-    if ((a == 0 && b < 0) || (a < 0 && b != std::floor(b)))
+    if ((a == 0 && b < 0) || (a < 0 && b != std::floor(b) && std::isfinite(b)))
       return meter.fail("a number has no such power");
-    return std::pow(a, b);
+    const double power = std::pow(a, b);
+    return std::isinf(power) && std::isfinite(a) && std::isfinite(b)
+               ? meter.fail("a power is beyond the largest number")
+               : Value(power);
   }
+}
+
+/// The real that is next to the quotient: with all of its bits and whether more follow, before it
+/// is rounded once.
+double quotientOf(int64_t a, int64_t b) {
+  constexpr int64_t exact = int64_t{1} << 53;
+  if (std::max({a, b, -exact}) <= exact && std::min({a, b, exact}) >= -exact)
+    return static_cast<double>(a) / static_cast<double>(b);
+  const auto magnitude = [](int64_t value) {
+    return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  };
+  if (a == 0)
+    return 0;
+  const int shift = 63 + std::countl_zero(magnitude(a));
+  const auto dividend = static_cast<unsigned __int128>(magnitude(a)) << shift;
+  auto quotient = dividend / magnitude(b);
+  quotient |= dividend % magnitude(b) != 0 ? 1 : 0;
+  const double size = std::ldexp(static_cast<double>(quotient), -shift);
+  return (a < 0) != (b < 0) ? -size : size;
 }
 
 /// Nothing where the power is too large.
@@ -160,9 +191,7 @@ bool isEqual(Meter &meter, const Value &left, const Value &right) {
   if (!meter.spend(1))
     return false;
   if (left.isNumber() && right.isNumber())
-    return left.isReal() || right.isReal() ? static_cast<long double>(*left.number()) ==
-                                                 static_cast<long double>(*right.number())
-                                           : left.integer() == right.integer();
+    return compareNumbers(left, right) == 0;
   if (left.text() && right.text())
     return left.text()->size() == right.text()->size() && meter.spend(left.width()) &&
            *left.text() == *right.text();
@@ -177,11 +206,8 @@ bool isEqual(Meter &meter, const Value &left, const Value &right) {
 std::partial_ordering compare(Meter &meter, const Value &left, const Value &right) {
   if (!meter.spend(1))
     return std::partial_ordering::equivalent;
-  if (left.isNumber() && right.isNumber()) {
-    if (!left.isReal() && !right.isReal())
-      return *left.integer() <=> *right.integer();
-    return *left.number() <=> *right.number();
-  }
+  if (left.isNumber() && right.isNumber())
+    return compareNumbers(left, right);
   if (left.text() && right.text()) {
     meter.spend(std::min(left.width(), right.width()));
     return *left.text() <=> *right.text();
@@ -226,6 +252,8 @@ bool contains(Meter &meter, const Value &list, const Value &member) {
 
 Value calculate(Meter &meter, Operator sign, const Value &left, const Value &right) {
   if (left.isNumber() && right.isNumber()) {
+    if (sign == Operator::divide && left.integer() && right.integer() && *right.integer() != 0)
+      return quotientOf(*left.integer(), *right.integer());
     if (left.isReal() || right.isReal() || sign == Operator::divide)
       return calculateReal(meter, sign, *left.number(), *right.number());
     return calculateInteger(meter, sign, *left.integer(), *right.integer());
@@ -314,10 +342,10 @@ Value slice(Meter &meter, const Value &value, const Value &begin, const Value &e
   const Sequence *list = value.sequence();
   const std::string *text = value.text();
   if (!text && !(list && list->isIndexed()))
-    return {};
+    return meter.fail(fmt::format("{} is sliced", value.kind()));
   for (const Value *bound : {&begin, &end, &step})
     if (!bound->isNone() && !bound->integer())
-      return {};
+      return meter.fail(fmt::format("{} bounds a slice", bound->kind()));
   meter.spend(value.width());
   if (text)
     meter.spend(static_cast<int64_t>(text->size() / 16));

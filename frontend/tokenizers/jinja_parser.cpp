@@ -17,6 +17,11 @@ using Kind = Statement::Kind;
 /// The largest template; each of its bytes may be a word.
 constexpr size_t mostSource = size_t{1} << 19;
 
+bool hasName(const Target &target, std::string_view name) {
+  return target.name == name ||
+         std::ranges::any_of(target.parts, [&](const Target &part) { return hasName(part, name); });
+}
+
 class TemplateParser {
 public:
   explicit TemplateParser(std::vector<Token> tokens) : parser(std::move(tokens)) {}
@@ -105,6 +110,8 @@ private:
   void loop(Statement &made) {
     made.kind = Kind::loop;
     made.targets.push_back(parser.target(false));
+    if (hasName(made.targets[0], "loop"))
+      parser.fail("'loop' cannot be the name of what a loop walks over");
     parser.expect("in");
     made.expression = parser.tuple(/*withCondition=*/false);
     if (parser.take("if"))

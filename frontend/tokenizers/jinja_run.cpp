@@ -93,7 +93,7 @@ Runner::Flow Runner::execute(const Statement &statement) {
   case Statement::Kind::apply: {
     captured = textOfBody(statement.body);
     if (statement.kind == Statement::Kind::apply)
-      put(*statement.expression);
+      putText(evaluate(*statement.expression), "the filter of a block");
     else
       assign(statement.targets[0], evaluate(*statement.expression), statement.offset);
     return Flow::on;
@@ -121,6 +121,13 @@ void Runner::put(const Expression &expression) {
     output += *text;
   else
     output += textOf(meter, value);
+}
+
+void Runner::putText(const Value &value, std::string_view maker) {
+  if (const std::string *text = value.text(); text && meter.spend(value.width()))
+    output += *text;
+  else
+    meter.fail(fmt::format("{} makes {}, which is no text", maker, value.kind()));
 }
 
 Value Runner::textOfBody(const Body &body) {
@@ -190,6 +197,7 @@ void Runner::loop(const Statement &statement) {
   const auto about = std::make_shared<Loop>(statement);
   about->scope = scope;
   about->source = membersOf(meter, list);
+  bool isWhole = false; // Jinja's loops count what came to the end of their body
   while (!meter.failure && (!about->ahead.empty() || lookAhead(*about))) {
     about->previous = std::exchange(about->current, about->ahead.front());
     about->ahead.pop_front();
@@ -197,13 +205,15 @@ void Runner::loop(const Statement &statement) {
     const Within iteration(*this);
     scope->variables["loop"] = about;
     assign(statement.targets[0], about->current, statement.offset);
-    if (execute(statement.body) == Flow::leave)
+    const Flow flow = execute(statement.body);
+    isWhole = isWhole || flow == Flow::on;
+    if (flow == Flow::leave)
       break;
   }
   about->statement = nullptr;
   about->scope = nullptr;
   about->changed.reset();
-  if (about->index < 0 && !meter.failure) {
+  if (!isWhole && !meter.failure) {
     const Within otherwise(*this);
     execute(statement.otherwise);
   }

@@ -57,6 +57,8 @@ private:
   Flow execute(const Statement &statement);
   Flow scoped(const Statement &statement);
   void put(const Expression &expression);
+  /// Puts out what must be a text, as `maker` makes it.
+  void putText(const Value &value, std::string_view maker);
   void loop(const Statement &statement);
   bool lookAhead(Loop &loop);
   void assign(const Target &target, const Value &value, size_t offset);

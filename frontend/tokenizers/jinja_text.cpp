@@ -176,6 +176,12 @@ bool isDecimal(char32_t character) {
   return type == U_NT_DECIMAL || type == U_NT_DIGIT;
 }
 
+bool isNumeric(char32_t character) {
+  return u_getIntPropertyValue(wide(character), UCHAR_NUMERIC_TYPE) != U_NT_NONE;
+}
+
+bool isLetterOrNumber(char32_t character) { return isLetter(character) || isNumeric(character); }
+
 bool isPrintableCharacter(char32_t character) {
   if (character == ' ')
     return true;
@@ -193,7 +199,7 @@ std::vector<std::string> splitAtSpaces(std::string_view text, int64_t most, bool
   text = stripped(text, std::nullopt, fromRight ? Side::right : Side::left);
   while (!text.empty()) {
     if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
-      parts.emplace_back(stripped(text, std::nullopt, fromRight ? Side::left : Side::right));
+      parts.emplace_back(text);
       break;
     }
     size_t length = 0;

@@ -3,6 +3,7 @@
 #include "frontend/tokenizers/jinja_run.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace heddle::jinja {
 
@@ -149,15 +150,22 @@ Sequence::Sequence(Kind kind, Members all)
   }
 }
 
+std::partial_ordering compareNumbers(const Value &left, const Value &right) {
+  static_assert(std::numeric_limits<long double>::digits >= 63);
+  const auto exact = [](const Value &value) {
+    return value.isReal() ? static_cast<long double>(*value.number())
+                          : static_cast<long double>(*value.integer());
+  };
+  return exact(left) <=> exact(right);
+}
+
 bool KeyOrder::operator()(const Value &left, const Value &right) const {
   const auto rank = [](const Value &key) { return key.isNone() ? 0 : key.isNumber() ? 1 : 2; };
   if (rank(left) != rank(right))
     return rank(left) < rank(right);
   if (const std::string *text = left.text())
     return *text < *right.text();
-  if (!left.isReal() && !right.isReal())
-    return left.integer() < right.integer();
-  return left.number() < right.number();
+  return !left.isNone() && compareNumbers(left, right) < 0;
 }
 
 namespace {

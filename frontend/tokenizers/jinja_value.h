@@ -2,6 +2,7 @@
 // copies share them; namespaces do change, and belong to the run that made them.
 #pragma once
 
+#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -154,6 +155,9 @@ struct Sequence : Counted, std::enable_shared_from_this<Sequence> {
   bool hasLength() const { return kind != Kind::generator; }
   bool isIndexed() const { return kind <= Kind::range; }
 };
+
+/// Two numbers, of which an integer is not rounded.
+std::partial_ordering compareNumbers(const Value &left, const Value &right);
 
 /// Keys are numbers, texts or none; 1, 1.0 and true are one key, as in Python.
 struct KeyOrder {

@@ -133,6 +133,8 @@ TEST(Chat, FiltersTakeNamedArgumentsAndParts) {
   EXPECT_EQ(shows("{{ [['a', 'b'], ['c']]|map('join', d=', ')|join(';') }}"), "a, b;c");
   EXPECT_EQ(shows("{{ [{'b': 1}, {}]|map(attribute='b', default='x')|join }}"), "1x");
   EXPECT_EQ(shows("{{ [{'a': {'b': 2}}]|map(attribute='a.b')|first }}"), "2");
+  EXPECT_EQ(shows("{{ [1, {'x': 2}]|map(attribute='x.y', default={'y': 3})|list }}"),
+            "[3, {'y': 3}]");
   // Lists that nothing else holds.
   EXPECT_EQ(shows("{{ messages|selectattr('role', 'equalto', 'user')|map(attribute='content')"
                   "|map('trim')|select|join('/') }}"),
@@ -154,6 +156,56 @@ TEST(Chat, KnowsTheBlocksOfJinja) {
   EXPECT_EQ(shows("{% for i in [1, 2, 3] %}{{ loop.previtem }}{{ loop.nextitem }}"
                   "{{ loop.cycle('a', 'b') }}{{ loop.changed(i // 2) }}{% endfor %}"),
             "2aTrue13bTrue2aFalse");
+}
+
+TEST(Chat, CalculatesAsPython) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{{ 7.5 % -2.5 }} {{ -7.5 % 2.5 }} {{ 3 // 0.1 }} {{ -7.5 // 2 }} {{ 0.0 // -3 }}"
+                  " {{ 1 // 0.3 }}"),
+            "-0.0 0.0 29.0 -4.0 -0.0 3.0");
+  EXPECT_EQ(shows("{{ -7 / 9007199254740993 }} {{ 9007199254740993 / 3 }}"
+                  " {{ 9223372036854775807 / 9223372036854775806 }}"
+                  " {{ (-9223372036854775807 - 1) / 3 }} {{ 9007199254740993 / -1 }}"),
+            "-7.771561172376095e-16 3002399751580331.0 1.0 -3.0744573456182584e+18 "
+            "-9007199254740992.0");
+  EXPECT_EQ(shows("{{ 9007199254740993 == 9007199254740992.0 }}"
+                  "{{ 9007199254740993 > 9007199254740992.0 }}"
+                  "{{ {9007199254740993: 1, 9007199254740992.0: 2}|length }}"),
+            "FalseTrue2");
+  EXPECT_EQ(shows("{{ 1e308 * 10 }}"), "inf");
+  EXPECT_THAT(shows("{{ 10.0 ** 400 }}"), HasSubstr("a power is beyond the largest number"));
+}
+
+TEST(Chat, DividesTextsAsPython) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{{ ' a b  c '.split(none, 1) }} {{ ' a b  c '.rsplit(none, 1) }}"
+                  " {{ ' a '.split(none, 0) }}"),
+            "['a', 'b  c '] [' a b', 'c'] ['a ']");
+  EXPECT_EQ(shows("{{ '0.5 none-x a_b é½ ²'|wordcount }}{{ '½²Ⅷ'.isalnum() }}"), "7True");
+  EXPECT_THAT(shows("{{ (5)[1:] }}"), HasSubstr("a number is sliced"));
+  EXPECT_THAT(shows("{{ 'a'['x':] }}"), HasSubstr("a text bounds a slice"));
+  EXPECT_THAT(shows("{{ [1]|indent }}"), HasSubstr("the filter 'indent' is not known for a list"));
+}
+
+TEST(Chat, ElseOfALoopIsForBodiesThatCameToNoEnd) {
+  EXPECT_EQ(
+      write("{% for x in [1, 2] %}{{ x }}{% continue %}{% else %}e{% endfor %}|"
+            "{% for x in [1, 2] %}{{ x }}{% break %}{% else %}e{% endfor %}|"
+            "{% for x in [1, 2] %}{% if x == 2 %}{% break %}{% endif %}{% else %}e{% endfor %}",
+            {}),
+      "12e|1e|");
+}
+
+TEST(Chat, RefusesWhatIsNoTextOfABlock) {
+  const auto wrong = [](std::string_view body) { return write(body, {}); };
+  EXPECT_THAT(wrong("{% filter length %}a{% endfilter %}"),
+              HasSubstr("the filter of a block makes a number, which is no text"));
+  EXPECT_THAT(wrong("{% call dict() %}{% endcall %}"),
+              HasSubstr("what is called for a block makes a dictionary, which is no text"));
+  EXPECT_THAT(wrong("{% for loop in [1] %}{% endfor %}"),
+              HasSubstr("'loop' cannot be the name of what a loop walks over"));
+  EXPECT_THAT(wrong("{{ dict(nothing) }}"),
+              HasSubstr("a dictionary is made of something undefined"));
 }
 
 TEST(Chat, PutsTheSystemMessageIntoTheFirstOfTheUser) {
