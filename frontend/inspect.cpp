@@ -3,6 +3,7 @@
 #include "frontend/formats/file_kind.h"
 #include "frontend/formats/gguf_files.h"
 #include "frontend/formats/safetensors.h"
+#include "frontend/inspect_model.h"
 #include "runtime/weights.h"
 
 #include <fmt/format.h>
@@ -14,67 +15,6 @@
 namespace heddle {
 
 namespace {
-
-using Facts = std::vector<InspectedFact>;
-
-const char *nameOf(RotaryScaling::Kind kind) {
-  switch (kind) {
-  case RotaryScaling::Kind::none:
-    return "none";
-  case RotaryScaling::Kind::linear:
-    return "linear";
-  case RotaryScaling::Kind::dynamic:
-    return "dynamic";
-  case RotaryScaling::Kind::yarn:
-    return "yarn";
-  case RotaryScaling::Kind::llama3:
-    return "llama3";
-  case RotaryScaling::Kind::longRope:
-    return "longrope";
-  case RotaryScaling::Kind::factors:
-    return "a table of factors";
-  }
-  return "none";
-}
-
-std::string rotaryOf(const RotaryConfig &rotary) {
-  std::string text =
-      fmt::format("base {}, {}", rotary.base,
-                  rotary.pairing == RotaryPairing::halfSplit ? "half-split" : "interleaved");
-  if (rotary.dims)
-    text += fmt::format(", {} entries of a head", rotary.dims);
-  if (rotary.scaling.kind != RotaryScaling::Kind::none)
-    text += fmt::format(", scaling {}", nameOf(rotary.scaling.kind));
-  return text;
-}
-
-Facts modelFacts(const ModelConfig &config) {
-  Facts facts;
-  auto add = [&](const char *name, auto value) {
-    facts.push_back({name, fmt::format("{}", value)});
-  };
-  add("family", config.family);
-  add("width", config.width);
-  add("hidden", config.hidden);
-  add("layers", config.layers);
-  if (config.experts)
-    add("experts",
-        fmt::format("{} of {} for a token, {} hidden, {}", config.expertsPerToken, config.experts,
-                    config.expertHidden, config.mixture.empty() ? "all layers" : "some layers"));
-  add("heads", fmt::format("{} over {}, {} wide", config.heads, config.kvHeads, config.headWidth));
-  add("vocabulary", config.vocabulary);
-  add("context", config.context);
-  add("norm_epsilon", config.normEpsilon);
-  add("embedding", config.tiedEmbedding ? "tied to the output" : "apart from the output");
-  if (config.architecture != Architecture::gpt2)
-    add("rotary", rotaryOf(config.rotary));
-  if (config.windowRotary)
-    add("rotary_of_windows", rotaryOf(*config.windowRotary));
-  if (config.window)
-    add("window", fmt::format("{} positions, {}", config.window,
-                              config.windowed.empty() ? "all layers" : "some layers"));
-  return facts;
-}
 
 /// Whether what the kernels read is another type than the file has.
 bool isUnpacked(const TensorInfo &tensor) {

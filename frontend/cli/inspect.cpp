@@ -2,6 +2,7 @@
 #include "frontend/inspect.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/terminal.h"
+#include "frontend/inspect_model.h"
 #include "frontend/models/shapes.h"
 
 #include "fmt/format.h"
@@ -37,13 +38,23 @@ static std::string tensorsText(const std::vector<InspectedTensor> &tensors) {
   return text;
 }
 
-static std::string textOf(const Inspection &found, const std::string &tokenizer) {
+/// The tokenizer that `run` would take.
+struct FoundWords {
+  std::string file; ///< or why it would take none
+  std::vector<InspectedFact> facts = {};
+};
+
+static std::string textOf(const Inspection &found, const FoundWords &tokenizer) {
   std::string text = fmt::format("{}: {}\n", found.path, found.format);
   if (!found.metadata.empty())
     text += "\n" + bold("metadata") + "\n" + factsText(found.metadata);
   if (!found.model.empty())
     text += "\n" + bold("model") + "\n" + factsText(found.model) +
-            fmt::format("  {} parameters; tokenizer: {}\n", found.parameters, tokenizer);
+            fmt::format("  {} parameters; tokenizer: {}\n", found.parameters, tokenizer.file);
+  else if (tokenizer.facts.empty() && !tokenizer.file.empty())
+    text += fmt::format("\ntokenizer: {}\n", tokenizer.file);
+  if (!tokenizer.facts.empty())
+    text += "\n" + bold("tokenizer") + "\n" + factsText(tokenizer.facts);
   if (!found.tensors.empty())
     text += "\n" + bold(fmt::format("{} tensors", found.tensors.size())) + "\n" +
             tensorsText(found.tensors);
@@ -64,7 +75,7 @@ static Json factsJson(const std::vector<InspectedFact> &facts) {
   return Json::object(members);
 }
 
-static Json jsonOf(const Inspection &found, const std::string &tokenizer) {
+static Json jsonOf(const Inspection &found, const FoundWords &tokenizer) {
   std::vector<Json> tensors, remarks;
   for (const InspectedTensor &tensor : found.tensors) {
     std::vector<Json> shape(tensor.shape.begin(), tensor.shape.end());
@@ -81,22 +92,28 @@ static Json jsonOf(const Inspection &found, const std::string &tokenizer) {
                        {"runs", found.runs},
                        {"parameters", found.parameters},
                        {"unpacked_bytes", found.unpackedBytes},
-                       {"tokenizer", tokenizer},
+                       {"tokenizer", tokenizer.file},
+                       {"words", factsJson(tokenizer.facts)},
                        {"model", factsJson(found.model)},
                        {"metadata", factsJson(found.metadata)},
                        {"tensors", Json::array(tensors)},
                        {"remarks", Json::array(remarks)}});
 }
 
-/// The tokenizer that `run` would take, or why it would take none.
-static std::string tokenizerOf(const std::string &path, const OpenOptions &options) {
+static FoundWords wordsOf(const std::string &path, const OpenOptions &options) {
   auto checkpoint = openCheckpoint(path, options);
-  if (!checkpoint)
-    return "";
-  auto tokenizer = findTokenizer(path, checkpoint->config.vocabulary);
-  if (!tokenizer)
-    return tokenizer.error().message;
-  return tokenizer->tokenizer ? tokenizer->path : tokenizer->whyNone;
+  if (!checkpoint) {
+    // A vocabulary without a model.
+    if (!mayBeTokenizer(path))
+      return {};
+    auto alone = openTokenizer(path);
+    return alone ? FoundWords{path, tokenizerFacts(**alone)} : FoundWords{alone.error().message};
+  }
+  auto found = findTokenizer(path, checkpoint->config.vocabulary);
+  if (!found)
+    return {found.error().message};
+  return found->tokenizer ? FoundWords{found->path, tokenizerFacts(*found->tokenizer)}
+                          : FoundWords{found->whyNone};
 }
 
 /// What a model without files says of itself.
@@ -150,9 +167,8 @@ int inspect(const Invocation &invocation) {
                             : inspectFiles(path, options);
   if (!found)
     return fail(found.error());
-  const std::string tokenizer = *isDescribed  ? "none; --tokenizer names one"
-                                : found->runs ? tokenizerOf(path, options)
-                                              : "";
+  const FoundWords tokenizer =
+      *isDescribed ? FoundWords{"none; --tokenizer names one"} : wordsOf(path, options);
   Status written = report(textOf(*found, tokenizer), jsonOf(*found, tokenizer), json);
   return written ? exitOk : fail(written.error());
 }

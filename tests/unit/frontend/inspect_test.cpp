@@ -1,5 +1,6 @@
 // What `inspect` costs for large files.
 #include "frontend/inspect.h"
+#include "frontend/inspect_model.h"
 
 #include "tests/support/gguf_file.h"
 #include "tests/unit/frontend/files.h"
@@ -56,6 +57,72 @@ TEST(Inspect, ReadsTheHeadersOfLargeFilesAlone) {
   std::string bytes;
   test::put(bytes, uint64_t(header.size()));
   expectHeadersOnly(writeLarge(folder, "large.safetensors", bytes + header), "table");
+}
+
+std::string factOf(const std::vector<InspectedFact> &facts, std::string_view name) {
+  for (const InspectedFact &fact : facts)
+    if (fact.name == name)
+      return fact.value;
+  return "";
+}
+
+// All that a configuration says of the arithmetic can be read, and what a model does without is
+// not there.
+TEST(Inspect, TellsEveryConstantOfAModel) {
+  ModelConfig config{.width = 64, .layers = 8, .heads = 4, .kvHeads = 2, .headWidth = 16};
+  const auto plain = modelFacts(config);
+  for (const char *name : {"residual", "query_key_norm", "window", "attention_scale", "logit_scale",
+                           "attention_softcap", "logit_softcap", "embedding_scale"})
+    EXPECT_EQ(factOf(plain, name), "") << name;
+  config.activation = Activation::geluTanh;
+  config.residual = Residual::parallel;
+  config.queryKeyNorm = QueryKeyNorm::heads;
+  config.window = 512;
+  config.windowed = {true, true, true, false, true, false, false, true};
+  config.attentionScale = 0.0625;
+  config.attentionSoftcap = 50;
+  config.logitSoftcap = 30;
+  config.embeddingScale = 12;
+  config.residualScale = 0.22;
+  config.logitScale = 0.125;
+  config.rotary.scaling = {
+      .kind = RotaryScaling::Kind::yarn, .factor = 4, .originalContext = 32768, .magnitude = 1.25};
+  const auto facts = modelFacts(config);
+  EXPECT_EQ(factOf(facts, "activation"), "gelu by tanh");
+  EXPECT_EQ(factOf(facts, "residual"), "attention and MLP side by side");
+  EXPECT_EQ(factOf(facts, "query_key_norm"), "each head");
+  EXPECT_EQ(factOf(facts, "window"), "512 positions, layers 0-2, 4, 7");
+  EXPECT_EQ(factOf(facts, "attention_scale"), "0.0625");
+  EXPECT_EQ(factOf(facts, "attention_softcap"), "50");
+  EXPECT_EQ(factOf(facts, "logit_softcap"), "30");
+  EXPECT_EQ(factOf(facts, "embedding_scale"), "12");
+  EXPECT_EQ(factOf(facts, "residual_scale"), "0.22");
+  EXPECT_EQ(factOf(facts, "logit_scale"), "0.125");
+  EXPECT_EQ(factOf(facts, "rotary"),
+            "base 10000, interleaved, scaling yarn by 4 beyond 32768 positions, magnitude 1.25");
+}
+
+TEST(Inspect, TellsWhetherAChatTemplateCanBeUsed) {
+  struct Words : Tokenizer {
+    explicit Words(std::string chat) {
+      textMarks = {.bos = 0, .eos = 1, .addsBos = true, .ends = {1}, .chatTemplate = chat};
+    }
+    int64_t vocabularySize() const override { return 2; }
+    Result<std::string_view> piece(int32_t, int32_t) const override { return std::string_view(); }
+    std::string_view spelling(int32_t token) const override { return token ? "</s>" : "<s>"; }
+    Status cut(std::string_view, MarkSpelling, std::vector<int32_t> &) const override { return {}; }
+  };
+  const auto chat = [](const char *text) {
+    return factOf(tokenizerFacts(Words(text)), "chat_template");
+  };
+  EXPECT_EQ(chat(""), "none");
+  EXPECT_EQ(chat("{{ messages[0].content }}"), "25 characters, which --chat goes by");
+  const std::string refused = chat("{% import 'x' as y %}");
+  EXPECT_TRUE(refused.starts_with("21 characters, not usable: ")) << refused;
+  EXPECT_NE(refused.find("import"), refused.npos) << refused;
+  const auto facts = tokenizerFacts(Words(""));
+  EXPECT_EQ(factOf(facts, "begins_texts"), "0 '<s>'");
+  EXPECT_EQ(factOf(facts, "ends_texts"), "1 '</s>'");
 }
 
 // A copy of a tied table is compared when the model is run.
