@@ -64,9 +64,13 @@ static std::string sitesText(const Sites &sites, const std::string &what) {
   return text;
 }
 
-/// Of what is saved, which may be less than nothing.
+/// "645 kB", or "costs 645 kB" where less than nothing is saved.
 static std::string savedBytes(int64_t count) {
-  return count < 0 ? "-" + formatBytes(-count) : formatBytes(count);
+  return count < 0 ? "costs " + formatBytes(-count) : formatBytes(count);
+}
+
+static std::string savedPhases(int64_t count) {
+  return count < 0 ? "costs " + counted(-count, "phase") : counted(count, "phase");
 }
 
 /// ", 262 kB of attention workspace".
@@ -76,7 +80,7 @@ static std::string scoresText(int64_t saved) {
 
 /// "2 phases, 1.05 MB moved, 262 kB of attention workspace".
 static std::string costText(const StepCost &cost) {
-  return fmt::format("{}, {} moved", counted(cost.phases, "phase"), savedBytes(cost.bytesMoved)) +
+  return fmt::format("{}, {} moved", savedPhases(cost.phases), savedBytes(cost.bytesMoved)) +
          scoresText(cost.attentionBytes);
 }
 
@@ -97,10 +101,13 @@ static std::string placeSavingText(const Sites &sites) {
 static std::string savingText(const char *phase, const ModelledCost &with,
                               const ModelledCost &without) {
   auto bytes = [](int64_t less, int64_t of) {
-    return savedBytes(of - less) + " of " + formatBytes(of);
+    return savedBytes(of - less) + (less > of ? " beyond " : " of ") + formatBytes(of);
   };
-  return fmt::format("    {:<8} {} of {}, {} moved, {} of activations", phase,
-                     without.phases - with.phases, counted(without.phases, "phase"),
+  const std::string phases =
+      with.phases > without.phases
+          ? savedPhases(without.phases - with.phases) + " beyond " + std::to_string(without.phases)
+          : fmt::format("{} of {}", without.phases - with.phases, counted(without.phases, "phase"));
+  return fmt::format("    {:<8} {}, {} moved, {} of activations", phase, phases,
                      bytes(with.bytesMoved, without.bytesMoved),
                      bytes(with.arenaBytes, without.arenaBytes)) +
          scoresText(without.attentionBytes - with.attentionBytes) + "\n";

@@ -373,12 +373,11 @@ Status Driver::run(const LevelStage &stage) {
                  !llvm::StringRef(errors.text()).contains("A signal was caught") &&
                  (stage.to == Level::planned ? succeeded(verify(*main))
                                              : stage.to == Level::loops && readPlanned);
-  std::string message = "stage '" + stage.name.str() + "' failed: " + errors.text();
   if (refused) {
     llvm::sys::fs::remove(reproducer); // the user has the text
-    return dataError(message);
+    return dataError(errors.text());
   }
-  Error error = internalError(message);
+  Error error = internalError("stage '" + stage.name.str() + "' failed: " + errors.text());
   if (llvm::sys::fs::exists(reproducer))
     error.message += "\nto reproduce it: heddle opt --run-reproducer " + reproducer.str().str();
   return error;
