@@ -344,6 +344,12 @@ void Reader::readGranite() {
   if (has("attention.scale"))
     model.attentionScale = number("attention.scale");
   model.logitScale = 1 / number("logit_scale", 1);
+  // Of this family llama.cpp turns nothing where it is false; of the others it means nothing.
+  constexpr const char *turns = "rope.scaling.finetuned";
+  if (const auto value = file.boolean(keyOf(turns)); !value)
+    fail(value.error());
+  else if (!value->value_or(true))
+    failAt(turns, "true: without rotary positions granite is not read");
 }
 
 void Reader::readGpt2() {

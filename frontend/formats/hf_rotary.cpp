@@ -86,6 +86,7 @@ private:
     result.betaFast = scaling.number("beta_fast", 32, 0);
     result.betaSlow = scaling.number("beta_slow", 1, 0);
     result.truncate = scaling.boolean("truncate", true);
+    scaling.harmless("finetuned"); // whether weights were trained further with it
     const double scale = scaling.number("mscale", 0), all = scaling.number("mscale_all_dim", 0);
     const double usual = scale != 0 && all != 0 ? yarnMagnitude(result.factor, scale) /
                                                       yarnMagnitude(result.factor, all)

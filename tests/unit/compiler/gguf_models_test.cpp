@@ -101,6 +101,27 @@ TEST(GgufModel, KeysOfEarlyFilesMeanWhatLlamaCppTakesThemFor) {
             std::string::npos);
 }
 
+// llama.cpp takes this key of most families for a note, and of Granite for whether anything turns.
+TEST(GgufModel, GraniteWithoutRotaryPositionsIsRefused) {
+  const auto models = test::writtenModels();
+  for (const std::string_view family : {"granite", "llama"}) {
+    const auto named = std::ranges::find(models, family, &test::NamedModel::name);
+    ASSERT_NE(named, models.end());
+    const std::string name(family);
+    const auto with = [&](bool turns) {
+      return errorOf(ggufOf(named->make(), name, true)
+                         .key<uint8_t>(name + ".rope.scaling.finetuned", GgufType::boolean, turns));
+    };
+    EXPECT_EQ(with(true), "opened") << name;
+    const std::string without = with(false);
+    if (family == "llama")
+      EXPECT_EQ(without, "opened");
+    else
+      EXPECT_NE(without.find("key 'granite.rope.scaling.finetuned' (offset "), without.npos)
+          << without;
+  }
+}
+
 TEST(GgufModel, GemmaWithoutTheKeyOfItsWindowHasNone) {
   const auto models = test::writtenModels();
   const auto named = std::ranges::find(models, std::string_view("gemma3"), &test::NamedModel::name);

@@ -123,6 +123,12 @@ TEST(HfConfig, ReadsEveryKindOfRotaryScaling) {
   EXPECT_EQ(yarn.kind, Kind::yarn);
   EXPECT_NEAR(*yarn.magnitude, 1.1386294361119891, 1e-15); // 0.1 ln 4 + 1
   EXPECT_EQ(yarn.betaFast, 32);
+  // As published with the first models of it, and without meaning for this kind alone.
+  EXPECT_EQ(scaling({{"type", "yarn"}, {"factor", 4}, {"finetuned", true}}).kind, Kind::yarn);
+  EXPECT_THAT(
+      errorOf(with(llamaJson(),
+                   {{"rope_scaling", {{"type", "linear"}, {"factor", 4}, {"finetuned", true}}}})),
+      HasSubstr("key 'rope_scaling.finetuned' is not known"));
   const RotaryScaling longRope = scaling({{"type", "longrope"},
                                           {"short_factor", {1, 1, 1, 1}},
                                           {"long_factor", {1, 2, 3, 4}},
