@@ -27,6 +27,20 @@ inline float fromF8E5M2(uint8_t value) {
   return runtime::fromF16(static_cast<uint16_t>(value << 8));
 }
 
+/// Eight bits with one NaN, no infinity and no minus zero (the FNUZ types of
+/// https://arxiv.org/abs/2206.02915).
+template <int mantissaBits, int bias>
+float fromF8Fnuz(uint8_t value) {
+  if (value == 0x80)
+    return std::bit_cast<float>(0x7fc00000u);
+  const int exponent = (value & 0x7f) >> mantissaBits, one = 1 << mantissaBits;
+  const int mantissa = (value & (one - 1)) + (exponent ? one : 0);
+  const int power = (exponent ? exponent : 1) - bias - mantissaBits;
+  const float magnitude =
+      static_cast<float>(mantissa) * std::bit_cast<float>(static_cast<uint32_t>(power + 127) << 23);
+  return value & 0x80 ? -magnitude : magnitude;
+}
+
 /// A power of two, from 2^-127 to 2^127, or NaN.
 inline float fromF8E8M0(uint8_t value) {
   if (value == 0xff)

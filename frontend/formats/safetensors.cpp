@@ -130,6 +130,12 @@ Status Parser::readShape(const JsonValue &value, StoredTensor &tensor) {
     // A zero further on would make any product 0: sizes are capped rather than refused here.
     size = std::min(size, Wide(1) << 64) * Wide(*count);
   }
+  // Elements of fewer than eight bits are packed, across rows too.
+  const Wide packed = Wide(tensor.storage->blockElements);
+  if (size % packed != 0)
+    return error(tensor, fmt::format("of [{}] {} ends inside a byte", fmt::join(tensor.shape, ", "),
+                                     tensor.storage->name));
+  size /= packed;
   if (size > bytes.size())
     return error(tensor,
                  fmt::format("of [{}] {} takes more than the {} bytes of the file",

@@ -24,6 +24,8 @@ constexpr Storage f16Storage = {"F16", 1, 2};
 constexpr Storage f8E4M3Storage = {"F8_E4M3", 1, 1};
 constexpr Storage f8E5M2Storage = {"F8_E5M2", 1, 1};
 constexpr Storage f8E8M0Storage = {"F8_E8M0", 1, 1};
+constexpr Storage f8E4M3FnuzStorage = {"F8_E4M3FNUZ", 1, 1};
+constexpr Storage f8E5M2FnuzStorage = {"F8_E5M2FNUZ", 1, 1};
 constexpr Storage i8Storage = {"I8", 1, 1};
 constexpr Storage i16Storage = {"I16", 1, 2};
 constexpr Storage i32Storage = {"I32", 1, 4};
@@ -71,14 +73,18 @@ constexpr Numbered ggmlTypes[] = {
     {39, {"MXFP4", 32, 17}},
 };
 
+/// Described, and no weights: integers, complex numbers, and floats of fewer than eight bits, which
+/// checkpoints have with scales apart.
 constexpr Storage safetensorsOnly[] = {
-    {"BOOL", 1, 1}, {"U8", 1, 1}, {"U16", 1, 2}, {"U32", 1, 4}, {"U64", 1, 8},
+    {"BOOL", 1, 1}, {"U8", 1, 1}, {"U16", 1, 2},     {"U32", 1, 4},     {"U64", 1, 8},
+    {"C64", 1, 8},  {"F4", 2, 1}, {"F6_E2M3", 4, 3}, {"F6_E3M2", 4, 3},
 };
 
 /// Of safetensors, some of them GGUF's too.
 constexpr const Storage *scalarTypes[] = {
-    &f64Storage,    &f32Storage, &f16Storage, &bf16Storage, &f8E4M3Storage, &f8E5M2Storage,
-    &f8E8M0Storage, &i8Storage,  &i16Storage, &i32Storage,  &i64Storage};
+    &f64Storage,    &f32Storage,    &f16Storage,        &bf16Storage,       &f8E4M3Storage,
+    &f8E5M2Storage, &f8E8M0Storage, &f8E4M3FnuzStorage, &f8E5M2FnuzStorage, &i8Storage,
+    &i16Storage,    &i32Storage,    &i64Storage};
 
 template <class Stored, float (*toFloat)(Stored)>
 class Scalars final : public ElementSource {
@@ -165,8 +171,9 @@ std::optional<ElementType> weightType(const Storage &storage) {
          {ElementType::q8_0, ElementType::q4_0, ElementType::q4_k, ElementType::q6_k})
       if (runtime::blockFormat(type) == format)
         return type;
-  const Storage *const held[] = {&groupedStorage, &f64Storage,    &f32Storage,   &f16Storage,
-                                 &f8E4M3Storage,  &f8E5M2Storage, &f8E8M0Storage};
+  const Storage *const held[] = {&groupedStorage, &f64Storage,        &f32Storage,
+                                 &f16Storage,     &f8E4M3Storage,     &f8E5M2Storage,
+                                 &f8E8M0Storage,  &f8E4M3FnuzStorage, &f8E5M2FnuzStorage};
   if (format || std::ranges::find(held, &storage) != std::end(held))
     return ElementType::f32;
   return std::nullopt;
@@ -189,6 +196,10 @@ std::shared_ptr<const ElementSource> elementsOf(const Storage &storage, const vo
     return std::make_shared<Scalars<uint8_t, fromF8E5M2>>(data);
   if (&storage == &f8E8M0Storage)
     return std::make_shared<Scalars<uint8_t, fromF8E8M0>>(data);
+  if (&storage == &f8E4M3FnuzStorage)
+    return std::make_shared<Scalars<uint8_t, fromF8Fnuz<3, 8>>>(data);
+  if (&storage == &f8E5M2FnuzStorage)
+    return std::make_shared<Scalars<uint8_t, fromF8Fnuz<2, 16>>>(data);
   if (const runtime::BlockFormat *format = codecOf(storage))
     return std::make_shared<runtime::MappedBlocks>(*format, data, width);
   return runtime::elementsAt(&storage == &bf16Storage ? ElementType::bf16 : ElementType::f32, data);

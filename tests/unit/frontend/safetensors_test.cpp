@@ -67,6 +67,9 @@ TEST(Safetensors, KnowsEveryTypeOfTheFormat) {
                                                                            {"I8", 1},
                                                                            {"F8_E5M2", 1},
                                                                            {"F8_E4M3", 1},
+                                                                           {"F8_E8M0", 1},
+                                                                           {"F8_E4M3FNUZ", 1},
+                                                                           {"F8_E5M2FNUZ", 1},
                                                                            {"I16", 2},
                                                                            {"U16", 2},
                                                                            {"F16", 2},
@@ -75,6 +78,7 @@ TEST(Safetensors, KnowsEveryTypeOfTheFormat) {
                                                                            {"U32", 4},
                                                                            {"F32", 4},
                                                                            {"F64", 8},
+                                                                           {"C64", 8},
                                                                            {"I64", 8},
                                                                            {"U64", 8}}) {
     const std::string bytes =
@@ -83,8 +87,26 @@ TEST(Safetensors, KnowsEveryTypeOfTheFormat) {
                std::string(size_t(3 * size), 'x'));
     EXPECT_EQ(errorOf(bytes), "read") << type;
   }
-  EXPECT_THAT(errorOfHeader(R"({"t":{"dtype":"F4","shape":[1],"data_offsets":[0,1]}})"),
-              HasSubstr("tensor 't' has dtype 'F4', which is not known here"));
+  EXPECT_THAT(errorOfHeader(R"({"t":{"dtype":"F2","shape":[1],"data_offsets":[0,1]}})"),
+              HasSubstr("tensor 't' has dtype 'F2', which is not known here"));
+}
+
+TEST(Safetensors, PacksElementsOfFewBits) {
+  const auto tensor = [](const std::string &type, const std::string &shape, int size) {
+    return errorOf(fileOf("{\"t\":{\"dtype\":\"" + type + "\",\"shape\":[" + shape +
+                              "],\"data_offsets\":[0," + std::to_string(size) + "]}}",
+                          std::string(size_t(size), 'x')));
+  };
+  EXPECT_EQ(tensor("F4", "2,5", 5), "read");
+  EXPECT_EQ(tensor("F6_E2M3", "3,4", 9), "read");
+  EXPECT_EQ(tensor("F6_E3M2", "8", 6), "read");
+  EXPECT_THAT(tensor("F4", "3", 2), HasSubstr("tensor 't' of [3] F4 ends inside a byte"));
+  EXPECT_THAT(tensor("F6_E3M2", "6", 5), HasSubstr("ends inside a byte"));
+  EXPECT_THAT(tensor("F4", "4", 4), HasSubstr("4 bytes: expected 2 for [4] F4"));
+  EXPECT_THAT(tensor("F4", "4611686018427387904,4611686018427387904", 4),
+              HasSubstr("takes more than"));
+  for (const char *type : {"F4", "F6_E2M3", "F6_E3M2", "C64"})
+    EXPECT_FALSE(weightType(*findSafetensorsStorage(type))) << type;
 }
 
 TEST(Safetensors, MetadataMayBeMissingEmptyOrNull) {

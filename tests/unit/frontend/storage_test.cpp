@@ -51,6 +51,23 @@ double meaningOfF8(int byte, int mantissaBits, int bias) {
   return byte & 0x80 ? -magnitude : magnitude;
 }
 
+TEST(Storage, ReadsEveryValueOfEightBitsWithOneNaN) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte)
+    bytes += char(byte);
+  for (const auto &[type, mantissaBits, bias, largest] :
+       {std::tuple("F8_E4M3FNUZ", 3, 8, 240.0), std::tuple("F8_E5M2FNUZ", 2, 16, 57344.0)}) {
+    const Storage &storage = *findSafetensorsStorage(type);
+    EXPECT_EQ(weightType(storage), runtime::ElementType::f32);
+    const std::vector<float> values = read(storage, bytes, 256, 0, 256);
+    EXPECT_TRUE(std::isnan(values[0x80])) << type;
+    EXPECT_EQ(values[0x7f], largest);
+    for (int byte = 0; byte < 256; ++byte)
+      if (byte != 0x80)
+        EXPECT_EQ(values[size_t(byte)], meaningOfF8(byte, mantissaBits, bias)) << type << byte;
+  }
+}
+
 TEST(Storage, ReadsEveryValueOfEightBits) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte)
