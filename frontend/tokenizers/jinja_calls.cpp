@@ -106,6 +106,8 @@ Value Runner::call(const Expression &expression, std::optional<Value> caller) {
   const Expression &callee = *expression.parts[0];
   const Value called = evaluate(callee);
   Arguments arguments = argumentsOf(expression);
+  if (caller && arguments.take("caller"))
+    meter.fail("the argument 'caller' is given twice");
   if (caller)
     arguments.named.emplace_back("caller", *std::move(caller));
   meter.offset = expression.offset;

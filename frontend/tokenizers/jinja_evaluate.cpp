@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace heddle::jinja {
 
 Value Runner::evaluate(const Expression &expression) {
@@ -229,7 +231,32 @@ Arguments Runner::argumentsOf(const Expression &expression) {
     meter.spend(static_cast<int64_t>(name.size() / 64));
     arguments.named.emplace_back(name, evaluate(*value));
   }
+  if (expression.spread) {
+    const Value list = evaluate(*expression.spread);
+    const auto more = membersOf(meter, list);
+    arguments.values.insert(arguments.values.end(), more->members.begin(), more->members.end());
+  }
+  if (expression.spreadNamed)
+    spreadNames(evaluate(*expression.spreadNamed), arguments);
   return arguments;
+}
+
+void Runner::spreadNames(const Value &value, Arguments &arguments) {
+  const Dict *dict = value.dict();
+  if (!dict)
+    return void(meter.fail(fmt::format("'**' stands before {}", value.kind())));
+  if (arguments.named.size() + dict->entries.size() > mostNames)
+    return void(meter.fail(fmt::format("a call has more than {} named arguments", mostNames)));
+  for (const auto &[key, one] : dict->entries) {
+    const std::string *name = key.text();
+    if (!name)
+      return void(meter.fail(fmt::format("{} is the name of an argument", key.kind())));
+    meter.spend(key.width() + std::ssize(arguments.named) / 8);
+    if (std::ranges::find(arguments.named, *name, &std::pair<std::string, Value>::first) !=
+        arguments.named.end())
+      return void(meter.fail(fmt::format("the argument {} is given twice", inQuotes(*name))));
+    arguments.named.emplace_back(*name, one);
+  }
 }
 
 Value Runner::filtered(const Expression &expression) {

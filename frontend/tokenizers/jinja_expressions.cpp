@@ -367,9 +367,16 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr value) {
 void ExpressionParser::callArguments(Expression &call) {
   expect("(");
   while (!failure && !take(")")) {
-    if (comes("*") || comes("**"))
-      fail(fmt::format("{} before an argument is not known here", next()));
-    if (comes(Token::Kind::name) && comes("=", 1)) {
+    if (call.spreadNamed)
+      fail("an argument follows those of '**'");
+    if (comes("*") || comes("**")) {
+      ExpressionPtr &spread = comes("*") ? call.spread : call.spreadNamed;
+      if (spread)
+        fail("'*' is given twice in a call");
+      skip();
+      spread = expression();
+      grow(call, spread);
+    } else if (comes(Token::Kind::name) && comes("=", 1)) {
       const std::string key = name();
       skip();
       if (std::ranges::any_of(call.named, [&](const auto &one) { return one.first == key; }))
@@ -379,8 +386,8 @@ void ExpressionParser::callArguments(Expression &call) {
       call.named.emplace_back(key, expression());
       grow(call, call.named.back().second);
     } else {
-      if (!call.named.empty())
-        fail("an argument without a name follows one with a name");
+      if (!call.named.empty() || call.spread)
+        fail("an argument without a name follows one with a name, or those of '*'");
       adopt(call, expression());
     }
     if (!comes(")"))

@@ -51,6 +51,11 @@ Value replace(Meter &meter, const Value &subject, const Given &given) {
   return callMethod(meter, Method(text, "replace"), arguments);
 }
 
+Value center(Meter &meter, const Value &subject, const Given &given) {
+  return callMethod(meter, Method(textOf(meter, subject), "center"),
+                    {{given.has(0) ? given[0] : Value(80)}, {}});
+}
+
 Value indent(Meter &meter, const Value &subject, const Given &given) {
   const int64_t width = given.has(0) ? given[0].integer().value_or(0) : 4;
   if (given.has(0) && !given[0].text() && !given[0].integer())
@@ -89,14 +94,32 @@ Value wordCount(Meter &meter, const Value &subject, const Given &) {
   return count;
 }
 
-std::optional<double> realOf(std::string_view text) {
+/// A number as Python's int() and float() know it, in plain digits: without the spaces around it,
+/// without "_" between digits, and with the digits of any script.
+std::string plainNumber(std::string_view text) {
+  std::string made;
+  bool afterDigit = false;
   text = stripped(text, std::nullopt, Side::both);
-  if (text.starts_with('+'))
-    text.remove_prefix(1);
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(characterLength(rest))) {
+    const std::string_view next = rest.substr(1);
+    if (afterDigit && rest[0] == '_' && !next.empty() && digitOf(characterAt(next)))
+      continue;
+    const auto digit = digitOf(characterAt(rest));
+    afterDigit = digit.has_value();
+    made += digit ? std::string(1, char('0' + *digit)) : rest.substr(0, characterLength(rest));
+  }
+  const bool hasPlus = made.starts_with('+') && !made.starts_with("+-");
+  return hasPlus ? made.substr(1) : made;
+}
+
+std::optional<double> realOf(const std::string &number) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (end != number.data() + number.size() || number.ends_with(')')) // as in "nan(1)"
+    return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    return std::strtod(number.c_str(), nullptr); // which is 0 or infinite
+  return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 std::optional<Value> wholeOf(Meter &meter, double value) {
@@ -118,9 +141,8 @@ Value toInteger(Meter &meter, const Value &subject, const Given &given) {
     return wholeOf(meter, *subject.number()).value_or(otherwise);
   if (!subject.text())
     return otherwise;
-  std::string_view text = stripped(*subject.text(), std::nullopt, Side::both);
-  if (text.starts_with('+'))
-    text.remove_prefix(1);
+  meter.spendOnCharacters(subject.text()->size());
+  const std::string text = plainNumber(*subject.text());
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size())
@@ -132,7 +154,9 @@ Value toInteger(Meter &meter, const Value &subject, const Given &given) {
 Value toReal(Meter &meter, const Value &subject, const Given &given) {
   if (subject.isUndefined())
     return meter.fail("the filter 'float' is given something undefined");
-  const auto real = subject.text() ? realOf(*subject.text()) : subject.number();
+  if (subject.text())
+    meter.spendOnCharacters(subject.text()->size());
+  const auto real = subject.text() ? realOf(plainNumber(*subject.text())) : subject.number();
   return real ? Value(*real) : given.has(0) ? given[0] : Value(0.0);
 }
 
@@ -150,8 +174,8 @@ Value rounded(Meter &meter, const Value &subject, const Given &given) {
   if (!subject.isNumber() || !digits || *digits < 0 || *digits > 100 ||
       (method != "common" && method != "ceil" && method != "floor"))
     return meter.fail(describe("the filter 'round' with these arguments", subject));
-  if (!subject.isReal() && method == "common")
-    return *subject.integer();
+  if (!subject.isReal())
+    return method == "common" ? Value(*subject.integer()) : Value(*subject.number());
   const double value = *subject.number(), unit = std::pow(10.0, double(*digits));
   if (method != "common")
     return (method == "ceil" ? std::ceil(value * unit) : std::floor(value * unit)) / unit;
@@ -200,6 +224,7 @@ std::span<const Callable> textFilters() {
       {"capitalize", {}, 0, capitalize},
       {"title", {}, 0, title},
       {"replace", {"old", "new", "count"}, 2, replace},
+      {"center", {"width"}, 0, center},
       {"indent", {"width", "first", "blank"}, 0, indent},
       {"wordcount", {}, 0, wordCount},
       {"int", {"default", "base"}, 0, toInteger},

@@ -191,6 +191,8 @@ Value largest(Meter &meter, const Value &subject, const Given &given) {
 
 Value sum(Meter &meter, const Value &subject, const Given &given) {
   Value total = given.has(1) ? given[1] : Value(0);
+  if (total.text())
+    return meter.fail("the filter 'sum' does not join texts");
   for (const auto all = membersOf(meter, subject); const Value &member : all->members) {
     total = calculate(meter, Operator::add, total,
                       given.has(0) && !given[0].isNone() ? attributeOf(meter, member, given[0])

@@ -209,6 +209,33 @@ Value partitionFromRight(Meter &meter, const Value &subject, const Given &given)
   return partition(meter, subject, given, true);
 }
 
+enum class Padding { left, right, both, zeros };
+
+/// As many characters as are asked for, by padding on one side or both.
+template <Padding padding>
+Value padded(Meter &meter, const Value &subject, const Given &given) {
+  const std::string &text = *subject.text();
+  const Value fill = padding == Padding::zeros ? Value("0") : given.has(1) ? given[1] : Value(" ");
+  if (!given[0].integer() || !fill.text() || countCharacters(*fill.text()) != 1)
+    return refuse(meter, "center", given[given[0].integer() ? 1 : 0]);
+  const int64_t width = std::clamp<int64_t>(*given[0].integer(), 0, int64_t{1} << 32);
+  const auto more = std::max<int64_t>(width - static_cast<int64_t>(countCharacters(text)), 0);
+  if (!meter.fits(text.size() + static_cast<size_t>(more) * fill.text()->size()))
+    return {};
+  const int64_t before = padding == Padding::right  ? 0
+                         : padding == Padding::both ? more / 2 + (more & width & 1)
+                                                    : more;
+  const size_t sign =
+      padding == Padding::zeros && (text.starts_with('+') || text.starts_with('-')) ? 1 : 0;
+  const auto fills = [&](int64_t count) {
+    std::string made;
+    for (int64_t i = 0; i < count; ++i)
+      made += *fill.text();
+    return made;
+  };
+  return text.substr(0, sign) + fills(before) + text.substr(sign) + fills(more - before);
+}
+
 template <bool (*holds)(char32_t)>
 Value areAll(Meter &meter, const Value &subject, const Given &) {
   return allCharacters(charactersOf(meter, subject), holds);
@@ -295,6 +322,10 @@ const std::vector<Callable> textMethods = {
     {"join", {"-"}, 1, join},
     {"partition", {"-"}, 1, partitionFromLeft},
     {"rpartition", {"-"}, 1, partitionFromRight},
+    {"center", {"-", "-"}, 1, padded<Padding::both>},
+    {"ljust", {"-", "-"}, 1, padded<Padding::right>},
+    {"rjust", {"-", "-"}, 1, padded<Padding::left>},
+    {"zfill", {"-"}, 1, padded<Padding::zeros>},
     {"isdigit", {}, 0, areAll<isDecimal>},
     {"isalpha", {}, 0, areAll<isLetter>},
     {"isalnum", {}, 0, areAll<isLetterOrNumber>},

@@ -16,8 +16,6 @@ namespace heddle::jinja {
 inline constexpr int deepest = 100;
 /// So many operators, filters and parts may follow each other: each stands above those before it.
 inline constexpr int highest = 500;
-/// Named arguments of a call, and parameters of a macro.
-inline constexpr size_t mostNames = 500;
 
 class ExpressionParser {
   using Kind = Expression::Kind;

@@ -84,6 +84,8 @@ private:
   Value filtered(const Expression &expression);
   Value tested(const Expression &expression);
   Arguments argumentsOf(const Expression &expression);
+  /// Adds the entries of a dictionary to the named arguments.
+  void spreadNames(const Value &value, Arguments &arguments);
 
   Value callFunction(Function function, Arguments arguments);
   Value callMacro(const Macro &macro, Arguments arguments);

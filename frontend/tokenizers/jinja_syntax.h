@@ -28,6 +28,9 @@ enum class Operator {
   notIn,
 };
 
+/// Named arguments of a call, and parameters of a macro.
+inline constexpr size_t mostNames = 500;
+
 struct Expression;
 using ExpressionPtr = std::unique_ptr<Expression>;
 
@@ -64,6 +67,8 @@ struct Expression {
   std::vector<Operator> operators = {};
   std::vector<ExpressionPtr> parts = {};
   std::vector<std::pair<std::string, ExpressionPtr>> named = {};
+  ExpressionPtr spread = {};      ///< whose members are arguments: *spread
+  ExpressionPtr spreadNamed = {}; ///< whose entries are named arguments: **spreadNamed
 };
 
 /// What is assigned to: a name, a member of a namespace, or parts for each of the values.

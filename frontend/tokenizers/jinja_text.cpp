@@ -34,8 +34,16 @@ bool endsLine(char32_t c) {
 std::string titleCharacter(std::string_view character) {
   const UChar32 title = u_totitle(wide(characterAt(character)));
   std::string text;
-  appendCharacter(text, static_cast<char32_t>(title));
-  return title == wide(characterAt(character)) ? upperCase(character) : text;
+  if (character.size() == 1 || title != wide(characterAt(character))) {
+    appendCharacter(text, static_cast<char32_t>(title));
+    return text;
+  }
+  icu::StringByteSink<std::string> sink(&text); // one that becomes several
+  UErrorCode status = U_ZERO_ERROR;
+  icu::CaseMap::utf8ToTitle(
+      "", U_TITLECASE_WHOLE_STRING | U_TITLECASE_NO_BREAK_ADJUSTMENT | U_TITLECASE_NO_LOWERCASE,
+      nullptr, {character.data(), static_cast<int32_t>(character.size())}, sink, nullptr, status);
+  return text;
 }
 
 bool allOfCase(std::string_view text, bool upper) {
@@ -174,6 +182,11 @@ bool isLetter(char32_t character) { return u_isalpha(wide(character)); }
 bool isDecimal(char32_t character) {
   const auto type = u_getIntPropertyValue(wide(character), UCHAR_NUMERIC_TYPE);
   return type == U_NT_DECIMAL || type == U_NT_DIGIT;
+}
+
+std::optional<int> digitOf(char32_t character) {
+  const int32_t value = u_charDigitValue(wide(character));
+  return value < 0 ? std::nullopt : std::optional<int>(value);
 }
 
 bool isNumeric(char32_t character) {

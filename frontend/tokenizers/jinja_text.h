@@ -47,6 +47,8 @@ std::string wordsCapitalized(std::string_view text);
 bool allCharacters(std::string_view text, const std::function<bool(char32_t)> &holds);
 bool isLetter(char32_t character);
 bool isDecimal(char32_t character);
+/// What a decimal digit of any script counts.
+std::optional<int> digitOf(char32_t character);
 bool isNumeric(char32_t character);
 bool isLetterOrNumber(char32_t character);
 bool isPrintableCharacter(char32_t character);

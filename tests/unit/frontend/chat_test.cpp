@@ -187,6 +187,62 @@ TEST(Chat, DividesTextsAsPython) {
   EXPECT_THAT(shows("{{ [1]|indent }}"), HasSubstr("the filter 'indent' is not known for a list"));
 }
 
+TEST(Chat, ReadsNumbersAndTitlesAsPython) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{{ ['1_000', '٣', '+-5', '1__0', '_1', ' -7 ', '0x1f', '1e3', 'nan(1)']"
+                  "|map('int', 0)|list }}"),
+            "[1000, 3, 0, 0, 0, -7, 0, 1000, 0]");
+  EXPECT_EQ(shows("{{ ['1_0.5', '1e400', '1e-400', '-inf', '.5', '1.', 'nan(1)']"
+                  "|map('float', 9)|list }}"),
+            "[10.5, inf, 0.0, -inf, 0.5, 1.0, 9]");
+  EXPECT_EQ(shows("{{ 'ßa ﬁ ǆ'.title() }} {{ 'ß'.capitalize() }} {{ 'ŉ'.title() }}"),
+            "Ssa Fi ǅ Ss ʼN");
+  EXPECT_EQ(shows("{{ 9007199254740985|round(2, 'ceil') }}"), "9007199254740985.0");
+  EXPECT_THAT(shows("{{ ['a']|sum(start='') }}"), HasSubstr("'sum' does not join texts"));
+}
+
+TEST(Chat, PadsTexts) {
+  const auto shows = [](std::string_view body) { return write(body, {}); };
+  EXPECT_EQ(shows("{{ 'ab'.center(5) }}|{{ 'abc'.center(6, '*') }}|{{ 'é'.ljust(3, 'ß') }}|"
+                  "{{ 'a'.rjust(3) }}|{{ '-5'.zfill(4) }}|{{ 'abc'.zfill(2) }}|{{ 1|center(3) }}|"
+                  "{{ 'a'.ljust(-3) }}"),
+            "  ab |*abc**|éßß|  a|-005|abc| 1 |a");
+  EXPECT_THAT(shows("{{ 'a'.center(9223372036854775807) }}"),
+              HasSubstr("makes a text of more than 4 MB"));
+  EXPECT_THAT(shows("{{ 'a'.center(3, '') }}"), HasSubstr("does not take a text"));
+}
+
+TEST(Chat, SpreadsListsAndDictionariesAsArguments) {
+  const auto shows = [](std::string_view calls) {
+    return write("{% macro m(a=1, b=2, c=3) %}[{{ a }}{{ b }}{{ c }}{{ varargs }}{{ kwargs }}]"
+                 "{% endmacro %}" +
+                     std::string(calls),
+                 {});
+  };
+  EXPECT_EQ(shows("{{ m(*[4, 5]) }}{{ m(0, *'xy') }}{{ m(*[7], b=8,) }}{{ m(**{'c': 9}) }}"
+                  "{{ m(*[1], **{'z': 2}) }}{{ m(*range(5)) }}{{ m(*nothing) }}"),
+            "[453(){}][0xy(){}][783(){}][129(){}][123(){'z': 2}][012(3, 4){}][123(){}]");
+  EXPECT_EQ(shows("{{ [3, 1]|sort(**{'reverse': true}) }}{{ 5 is divisibleby(*[5]) }}"
+                  "{{ 'aXb'.split(*['X']) }}{{ range(*[1, 3])|list }}{{ dict(a=0, **{'b': 1}) }}"),
+            "[3, 1]True['a', 'b'][1, 2]{'a': 0, 'b': 1}");
+  EXPECT_EQ(shows("{% macro n(x) %}<{{ x }}{{ caller(*[1, 2]) }}>{% endmacro %}"
+                  "{% call(a, b) n(*['q']) %}{{ a }}{{ b }}{% endcall %}"),
+            "<q12>");
+  for (const auto &[call, error] : std::initializer_list<std::pair<const char *, const char *>>{
+           {"m(*[1], 2)", "an argument without a name follows one with a name, or those of '*'"},
+           {"m(*[1], *[2])", "'*' is given twice in a call"},
+           {"m(**{}, b=2)", "an argument follows those of '**'"},
+           {"m(**{}, *[2])", "an argument follows those of '**'"},
+           {"m(a=5, **{'a': 1})", "the argument 'a' is given twice"},
+           {"m(*5)", "a number cannot be walked over"},
+           {"m(**[1])", "'**' stands before a list"},
+           {"m(**{1: 2})", "a number is the name of an argument"},
+           {"'a'.split(*range(9))", "the method 'split' takes at most 2 arguments"}})
+    EXPECT_THAT(shows(fmt::format("{{{{ {} }}}}", call)), HasSubstr(error)) << call;
+  EXPECT_THAT(shows("{% call m(caller=1) %}{% endcall %}"),
+              HasSubstr("the argument 'caller' is given twice"));
+}
+
 TEST(Chat, ElseOfALoopIsForBodiesThatCameToNoEnd) {
   EXPECT_EQ(
       write("{% for x in [1, 2] %}{{ x }}{% continue %}{% else %}e{% endfor %}|"
@@ -274,13 +330,12 @@ TEST(Chat, NamesWhatItDoesNotKnow) {
               AllOf(HasSubstr("offset"), HasSubstr("the statement 'include' is not known here")));
   EXPECT_THAT(wrong("{{ 'a' | wordwrap(3) }}"),
               HasSubstr("the filter 'wordwrap' is not known here"));
-  EXPECT_THAT(wrong("{{ range(*[1]) }}"), HasSubstr("'*' before an argument is not known here"));
   EXPECT_THAT(wrong("{{ [1].append(2) }}"), HasSubstr("a list would be changed"));
   EXPECT_THAT(wrong("{{ [1] | map(5, 'role') | list }}"),
               HasSubstr("the filter 'map' takes the name of a filter, not a number"));
   EXPECT_THAT(wrong("{% macro m(a,) %}{% endmacro %}"),
               HasSubstr("expected a parameter, found ')'"));
-  EXPECT_THAT(wrong("{{ 'a'.zfill(3) }}"), HasSubstr("the method 'zfill' is not known here"));
+  EXPECT_THAT(wrong("{{ 'a'.casefold() }}"), HasSubstr("the method 'casefold' is not known here"));
   EXPECT_THAT(wrong("{{ 1 is prime }}"), HasSubstr("the test 'prime' is not known here"));
   EXPECT_THAT(wrong("{{ lipsum(3) }}"), HasSubstr("the function 'lipsum' is not known here"));
   EXPECT_THAT(wrong("{{ 1 + 'a' }}"),
