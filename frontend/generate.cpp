@@ -60,7 +60,7 @@ Result<GeneratedText> generateText(Session &session, const Tokenizer &tokenizer,
   };
   auto tokens = session.generate(*ids, options, [&](int32_t id) {
     auto piece = tokenizer.piece(previous, id);
-    previous = id;
+    previous = tokenizer.following(previous, id);
     if (!piece) {
       failure = piece.error();
       return false;

@@ -53,7 +53,7 @@ public:
       status = piece.error();
       return false;
     }
-    previous = id;
+    previous = tokenizer->following(previous, id);
     const std::string text = characters.push(*piece);
     return putText(isNew ? stops.push(text) : text) && !stops.found();
   }

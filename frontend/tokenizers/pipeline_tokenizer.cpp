@@ -22,6 +22,7 @@ void Pipeline::addPiece(std::string piece, std::string first) {
 
 PipelineTokenizer::PipelineTokenizer(Pipeline pipeline) : steps(std::move(pipeline)) {
   textMarks = steps.marks;
+  beginsWithText = steps.beginsWithText;
 }
 
 Result<std::unique_ptr<Tokenizer>> PipelineTokenizer::create(Pipeline pipeline) {

@@ -41,6 +41,8 @@ struct Pipeline {
   /// What it adds as the first of a text, where that is something else.
   std::unordered_map<int32_t, std::string> firstPieces = {};
 
+  bool beginsWithText = false; ///< the first is the first that adds something
+
   TextMarks marks = {};
   int64_t modelVocabulary = 0; ///< ids the model has beyond the tokenizer's; they add no text
 };

@@ -128,6 +128,17 @@ Status readNormalizer(const Field &spec, const std::string &name, Model &model) 
       });
 }
 
+/// What a text is put through after decoding: nothing, in all published models.
+Status readDenormalizer(const Field &spec, const std::string &name) {
+  return forEachField(
+      spec.bytes, spec.offset, name,
+      [&](const Field &field, const ProtobufReader &reader, std::optional<Error> &wrong) {
+        constexpr const char *what = "denormalizer_spec.precompiled_charsmap";
+        if (is(reader, field, 2, Wire::bytes, what, wrong) && !field.bytes.empty())
+          wrong = reader.error(field, what, "is not empty, which is not known here");
+      });
+}
+
 Result<Model> readModel(std::span<const std::byte> bytes, const std::string &name) {
   Model model;
   const std::string_view file(reinterpret_cast<const char *>(bytes.data()), bytes.size());
@@ -143,6 +154,8 @@ Result<Model> readModel(std::span<const std::byte> bytes, const std::string &nam
         } else if (is(reader, field, 3, Wire::bytes, "normalizer_spec", wrong)) {
           status = readNormalizer(field, name, model);
           model.hasNormalizer = true;
+        } else if (is(reader, field, 5, Wire::bytes, "denormalizer_spec", wrong)) {
+          status = readDenormalizer(field, name);
         }
         if (!status)
           wrong = status.error();
@@ -253,6 +266,7 @@ Result<std::unique_ptr<Tokenizer>> readSentencePiece(std::span<const std::byte> 
     if (token.kind == TokenKind::userDefined)
       model->rules.userDefined.push_back(token.text);
   }
+  pipeline.beginsWithText = model->rules.removeExtraWhitespaces;
   pipeline.keepsInvalid = true; // the normalizer knows of it
   pipeline.vocabulary = std::make_shared<const Vocabulary>(std::move(model->tokens));
   pipeline.normalizers.push_back(sentencePieceNormalizer(std::move(map), model->rules));

@@ -48,6 +48,12 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool withB
   return tokens;
 }
 
+int32_t Tokenizer::following(int32_t previous, int32_t token) const {
+  const auto inside = piece(token, token), added = piece(previous, token);
+  const bool isMark = !inside || inside->empty() || token == bos();
+  return isMark || (beginsWithText && added->empty()) ? previous : token;
+}
+
 Result<std::string> Tokenizer::decode(std::span<const int32_t> tokens) const {
   std::string text;
   int32_t previous = TextMarks::none;
@@ -56,9 +62,7 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> tokens) const {
     if (!added)
       return added.error();
     text += *added;
-    // Marks are no text: after nothing but them a text still begins.
-    if (const auto inside = piece(token, token); !inside->empty() && token != bos())
-      previous = token;
+    previous = following(previous, token);
   }
   return text;
 }

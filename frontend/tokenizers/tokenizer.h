@@ -60,6 +60,11 @@ public:
   /// vocabulary.
   virtual Result<std::string_view> piece(int32_t previous, int32_t token) const = 0;
 
+  /// What stands before the token that comes after `token`, where `previous` stood before that:
+  /// `token`, or still `previous` where it was a mark, or added nothing to a text that begins with
+  /// the first token that does.
+  int32_t following(int32_t previous, int32_t token) const;
+
   /// How the vocabulary spells `token`, marks too; empty where it is outside the vocabulary.
   virtual std::string_view spelling(int32_t token) const = 0;
 
@@ -72,6 +77,7 @@ protected:
                      std::vector<int32_t> &tokens) const = 0;
 
   TextMarks textMarks;
+  bool beginsWithText = false; ///< a text begins with the first token that adds something to it
 };
 
 /// In place of a number of words: whatever the tokenizer has.
