@@ -164,7 +164,7 @@ Result<Normalizer> precompiledNormalizer(CharacterMap map) {
       if (result.size() > mostNormalizedBytes)
         return normalizedTooLong();
     }
-    text = std::move(result);
+    text = replaceInvalidUtf8(result); // the table's texts are any bytes
     return {};
   });
 }

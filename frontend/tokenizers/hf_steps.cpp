@@ -175,9 +175,11 @@ void readReplaceDecoder(JsonErrors &errors, JsonFields &fields, Decoding &decodi
   if (decoding.fused)
     fields.wrong("type", "is 'Replace' after Fuse, which is not known here");
   const Normalizer replace = replaceAll(pattern, with);
-  decoding.steps.push_back([=](const std::string &token, bool) {
+  decoding.steps.push_back([=, &errors](const std::string &token, bool) {
     std::string text = token;
-    return replace(text) ? text : token;
+    if (const Status status = replace(text); !status)
+      errors.add("decoder", status.error().message);
+    return text;
   });
 }
 

@@ -22,6 +22,7 @@ struct Decoding {
   std::vector<Step> steps;
   bool fused = false; ///< what follows would look at the whole text
 };
+/// The steps add to `errors` too, as long as they are used.
 void readDecoder(JsonErrors &errors, const JsonValue &value, const std::string &path,
                  Decoding &decoding);
 

@@ -28,6 +28,7 @@ public:
   Result<std::unique_ptr<Tokenizer>> read(const TokenizerFolder &folder, int64_t modelVocabulary);
 
 private:
+  std::string typeOf(JsonFields &model);
   void readTokens(JsonFields &model, const std::string &type);
   void readAddedTokens();
   void add(AddedToken added);
@@ -90,6 +91,17 @@ void Reader::readTokens(JsonFields &model, const std::string &type) {
   }
 }
 
+/// Old files do not say it: it follows from which fields there are.
+std::string Reader::typeOf(JsonFields &model) {
+  const JsonValue *words = model.find("vocab");
+  if (!words)
+    return model.text("type");
+  return model.text("type", model.find("merges")                     ? "BPE"
+                            : words->is_array()                      ? "Unigram"
+                            : model.find("max_input_chars_per_word") ? "WordPiece"
+                                                                     : "WordLevel");
+}
+
 void Reader::readAddedTokens() {
   const JsonValue &list = file.array("added_tokens");
   const auto most =
@@ -130,9 +142,10 @@ void Reader::readConfig(std::string_view config) {
       found.add("added_tokens_decoder",
                 fmt::format("gives {} the id {}, expected one below {}", inQuotes(word.text),
                             word.id, 2 * tokens.size() + 1024));
-    else if (known != pipeline.added.end())
+    else if (known != pipeline.added.end()) {
+      word.isMark |= known->isMark; // a mark stays one
       *known = std::move(word);
-    else
+    } else
       add(std::move(word));
   }
   if (!errors.first)
@@ -285,8 +298,7 @@ Result<std::unique_ptr<Tokenizer>> Reader::read(const TokenizerFolder &folder,
   for (const char *key : {"version", "truncation", "padding"}) // how batches are made of texts
     file.find(key);
   JsonFields model(errors, file.object("model"), "model");
-  const bool hasMerges = model.find("merges") != nullptr;
-  const std::string type = hasMerges ? model.text("type", "BPE") : model.text("type");
+  const std::string type = typeOf(model);
   readTokens(model, type);
   readAddedTokens();
   readConfig(folder.tokenizerConfig);

@@ -27,19 +27,57 @@ struct Repeated {
   const char *key, *part, *type, *field;
 };
 constexpr Repeated repeated[] = {
+    // Inside a Sequence it stays as it is.
     {"add_prefix_space", "pre_tokenizer", "ByteLevel", "add_prefix_space"},
     {"do_lower_case", "normalizer", "BertNormalizer", "lowercase"},
     {"strip_accents", "normalizer", "BertNormalizer", "strip_accents"},
     {"tokenize_chinese_chars", "normalizer", "BertNormalizer", "handle_chinese_chars"}};
 
+/// The member of an object; null where there is none.
+const JsonValue &member(const JsonValue &value, const char *key) {
+  static const JsonValue nothing;
+  const auto found = value.find(key); // the end, of what is no object
+  return found == value.end() ? nothing : *found;
+}
+
 /// The flag of a step, or nothing where there is no such step or it leaves it open.
 std::optional<bool> flagOf(const JsonValue &tokenizer, const Repeated &one) {
-  const auto part = tokenizer.find(one.part);
-  if (part == tokenizer.end() || !part->is_object() || part->value("type", "") != one.type)
-    return std::nullopt;
-  const auto flag = part->find(one.field);
-  return flag != part->end() && flag->is_boolean() ? std::optional(flag->get<bool>())
-                                                   : std::nullopt;
+  const JsonValue &part = member(tokenizer, one.part), &flag = member(part, one.field);
+  return member(part, "type") == one.type && flag.is_boolean() ? std::optional(flag.get<bool>())
+                                                               : std::nullopt;
+}
+
+/// Whether steps that were made of LLaMA's SentencePiece model put its sign before a text; nothing
+/// where they are others.
+std::optional<bool> addsSign(const JsonValue &tokenizer) {
+  const JsonValue &divides = member(tokenizer, "pre_tokenizer");
+  if (member(divides, "type") == "Metaspace") {
+    const JsonValue &scheme = member(divides, "prepend_scheme");
+    return scheme.is_null() ? member(divides, "add_prefix_space") != false : scheme != "never";
+  }
+  const JsonValue &normalizer = member(tokenizer, "normalizer");
+  bool replaces = false;
+  for (const JsonValue &step : member(normalizer, "normalizers")) {
+    if (member(step, "type") == "Prepend")
+      return true;
+    replaces |= member(step, "type") == "Replace";
+  }
+  return replaces || member(normalizer, "type") == "Replace" ? std::optional(false) : std::nullopt;
+}
+
+/// The library makes the steps of these classes anew where the file says whether they add a space.
+void checkSign(JsonFields &fields, const JsonValue &tokenizer) {
+  const JsonValue *of = fields.find("tokenizer_class");
+  if (!of || (*of != "LlamaTokenizer" && *of != "LlamaTokenizerFast") ||
+      !fields.find("add_prefix_space"))
+    return;
+  const bool said = fields.flag("add_prefix_space", true);
+  const auto other = addsSign(tokenizer);
+  if (other && *other != said)
+    fields.wrong("add_prefix_space",
+                 fmt::format("is {}, but tokenizer.json puts {} before a text, and either gives "
+                             "other ids",
+                             said, *other ? "a space" : "no space"));
 }
 
 void checkRepeated(JsonFields &fields, const JsonValue &tokenizer) {
@@ -69,6 +107,7 @@ std::vector<AddedToken> readConfiguredTokens(JsonErrors &errors, std::string_vie
   }
   JsonFields fields(errors, *json, "");
   checkRepeated(fields, tokenizer);
+  checkSign(fields, tokenizer);
   if (fields.flag("split_special_tokens", false))
     fields.wrong("split_special_tokens", "is true, expected false: marks would be text");
   if (!fields.find("added_tokens_decoder"))

@@ -338,6 +338,62 @@ TEST(HfTokenizer, GoesByTheConfigurationBesideIt) {
   EXPECT_EQ(errorOf(prefixed, config(R"({"add_prefix_space":true})")), "opened");
   EXPECT_EQ(errorOf(byteLevel, config(R"({"split_special_tokens":false,"legacy":true})")),
             "opened");
+  // Inside a Sequence nobody changes it.
+  EXPECT_EQ(errorOf(byteLevel, config(R"({"add_prefix_space":true})")), "opened");
+  EXPECT_THAT(errorOf(with(byteLevel, R"({"type":"Sequence","pre)", R"({"type":3,"pre)"),
+                      config(R"({"add_prefix_space":true})")),
+              HasSubstr("pre_tokenizer.type is 3, expected a text"));
+  // A mark that is no mark beside it is none to skip, but still one.
+  const auto stillMark = read(byteLevel, config(word("33", "<|end|>", R"(,"special":false)")));
+  ASSERT_NE(stillMark, nullptr);
+  EXPECT_EQ(*stillMark->decode(Ids{0, 33, 0}), "aa");
+}
+
+TEST(HfTokenizer, AgreesWithTheConfigurationOnTheSpaceBeforeAText) {
+  const auto config = [](const std::string &of, const std::string &adds) {
+    return TokenizerFolder{.tokenizerConfig = R"({"tokenizer_class":")" + of +
+                                              R"(","add_prefix_space":)" + adds + "}",
+                           .generationConfig = "",
+                           .chatTemplate = ""};
+  };
+  const std::string metaspace = R"("prepend_scheme":"always")";
+  const std::string never = with(with(unigram, metaspace, R"("prepend_scheme":"never")"), metaspace,
+                                 R"("prepend_scheme":"never")"),
+                    old = with(with(unigram, metaspace, R"("add_prefix_space":false)"), metaspace,
+                               R"("add_prefix_space":false)"),
+                    bare = with(withFallback, R"({"type":"Prepend","prepend":"▁"},)", "");
+  for (const char *of : {"LlamaTokenizer", "LlamaTokenizerFast"}) {
+    for (const std::string &adds : {unigram, withFallback}) {
+      EXPECT_EQ(errorOf(adds, config(of, "true")), "opened");
+      EXPECT_EQ(errorOf(adds, config(of, "null")), "opened");
+      EXPECT_THAT(errorOf(adds, config(of, "false")),
+                  HasSubstr("add_prefix_space is false, but tokenizer.json puts a space before"));
+    }
+    for (const std::string &addsNone : {never, old, bare}) {
+      EXPECT_EQ(errorOf(addsNone, config(of, "false")), "opened");
+      EXPECT_THAT(errorOf(addsNone, config(of, "true")),
+                  HasSubstr("add_prefix_space is true, but tokenizer.json puts no space before"));
+    }
+    EXPECT_EQ(errorOf(byteLevel, config(of, "true")), "opened"); // it has no such steps
+  }
+  EXPECT_EQ(errorOf(unigram, config("PreTrainedTokenizerFast", "false")), "opened");
+  EXPECT_EQ(errorOf(never, config("PreTrainedTokenizerFast", "true")), "opened");
+}
+
+TEST(HfTokenizer, KnowsTheKindOfAModelThatDoesNotSayIt) {
+  agrees(with(unigram, R"("type":"Unigram",)", ""), {{"hello", {2, 3}, "hello"}});
+  agrees(with(wordPiece, R"("type":"WordPiece","unk)", R"("unk)"), {{"hello", {3}, "hello"}});
+  agrees(with(withFallback, R"("type":"BPE",)", ""), {{"hello", {21}, "hello"}});
+  agrees(R"({"model":{"unk_token":"?","vocab":{"?":0,"a":1}}})", {{"a", {1}, "a"}});
+  EXPECT_THAT(errorOf(R"({"model":{"vocab":{"a":0}}})"), HasSubstr("model.unk_token is missing"));
+}
+
+TEST(HfTokenizer, SaysWhichExpressionTakesTooLongForAToken) {
+  const std::string slow =
+      R"({"decoder":{"type":"Replace","pattern":{"Regex":"(?:a|a)*[bc]"},"content":""},)"
+      R"("model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,")" +
+      std::string(60, 'a') + R"(":1}}})";
+  EXPECT_THAT(errorOf(slow), HasSubstr("decoder the expression '(?:a|a)*[bc]' cannot be matched"));
 }
 
 TEST(HfTokenizer, EveryTruncationIsRefused) {

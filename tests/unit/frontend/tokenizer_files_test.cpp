@@ -157,6 +157,18 @@ TEST(SentencePiece, NeverLooksUpABrokenByte) {
   EXPECT_EQ(text, "a\u2581b\ufffd\ufffd\ufffdc");
 }
 
+TEST(CharacterMap, MakesTextOfWhateverTheTableHolds) {
+  std::string table = mapOfTheReplacementCharacter();
+  table.replace(table.size() - 2, 1, "\xf0");
+  auto map = CharacterMap::parse(table);
+  ASSERT_TRUE(map) << map.error().message;
+  const auto normalizer = precompiledNormalizer(*std::move(map));
+  ASSERT_TRUE(normalizer) << normalizer.error().message;
+  std::string text = "a\ufffd\ufffdb";
+  ASSERT_TRUE((*normalizer)(text));
+  EXPECT_EQ(text, "a\ufffd\ufffdb");
+}
+
 TEST(SentencePiece, DropsTheSignOfASpaceAndNoSpaceFromTheFirstPiece) {
   // <unk>, then the sign; what unknown text is shown as begins with a space.
   const std::string unknown("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", 16);
@@ -166,6 +178,51 @@ TEST(SentencePiece, DropsTheSignOfASpaceAndNoSpaceFromTheFirstPiece) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*(*read)->decode(std::vector<int32_t>{0, 1}), " \u2047  ");
   EXPECT_EQ(*(*read)->decode(std::vector<int32_t>{1, 0}), " \u2047 ");
+}
+
+/// A file of <unk>, two marks, the sign and the sign with a letter, with these normalizer_spec
+/// fields.
+Result<std::unique_ptr<Tokenizer>> withSigns(const std::string &normalizer) {
+  const std::string mark("\x0a\x0c\x0a\x03<m>\x15\0\0\0\0\x18\x03", 14);
+  const std::string file = std::string("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02", 16) + mark +
+                           mark + std::string("\x0a\x0a\x0a\x03\xe2\x96\x81\x15\0\0\0\0", 12) +
+                           std::string("\x0a\x0b\x0a\x04\xe2\x96\x81"
+                                       "a\x15\0\0\0\0",
+                                       13) +
+                           std::string("\x12\0\x1a", 3) + char(normalizer.size()) + normalizer;
+  return readSentencePiece(std::as_bytes(std::span(file)), "small.model", anyVocabulary);
+}
+
+TEST(SentencePiece, DropsEverySignBeforeTheTextWhereSpacesAreRemoved) {
+  const auto removes = withSigns(""), keeps = withSigns(std::string("\x20\0", 2)),
+             addsNone = withSigns(std::string("\x18\0\x20\0", 4));
+  ASSERT_TRUE(removes && keeps && addsNone);
+  using Ids = std::vector<int32_t>;
+  for (const auto &[ids, one, other, third] :
+       {std::tuple(Ids{3, 3, 4, 3, 4}, "a  a", "  a  a", "   a  a"),
+        {Ids{1, 3, 2, 4}, "a", " a", "  a"},
+        {Ids{3, 0, 3}, " \u2047  ", " \u2047  ", "  \u2047  "},
+        {Ids{4, 2, 4}, "a a", "a a", " a a"}}) {
+    EXPECT_EQ(*(*removes)->decode(ids), one);
+    EXPECT_EQ(*(*keeps)->decode(ids), other);
+    EXPECT_EQ(*(*addsNone)->decode(ids), third);
+  }
+  // As it is streamed after a prompt.
+  EXPECT_EQ((*removes)->following(1, 3), 1);
+  EXPECT_EQ((*keeps)->following(1, 3), 3);
+  EXPECT_EQ((*removes)->following(4, 3), 3);
+  EXPECT_EQ((*removes)->following(4, 2), 4);
+}
+
+TEST(SentencePiece, RefusesToChangeATextAfterDecoding) {
+  const auto file = [](const std::string &denormalizer) {
+    return std::string("\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02\x12\0\x1a\0\x2a", 21) +
+           char(denormalizer.size()) + denormalizer;
+  };
+  EXPECT_EQ(sentencePieceError(file("")), "opened");
+  EXPECT_EQ(sentencePieceError(file(std::string("\x12\0", 2))), "opened");
+  EXPECT_THAT(sentencePieceError(file("\x12\1x")),
+              HasSubstr("denormalizer_spec.precompiled_charsmap"));
 }
 
 TEST(SentencePiece, MarksAddNoTextHoweverTheyAreSpelled) {
