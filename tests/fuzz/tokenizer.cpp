@@ -34,8 +34,11 @@ Opened open(std::string_view file) {
     const auto header = parseGguf(bytesOf(file), "fuzz");
     return header ? readGgufTokenizer(*header, anyVocabulary) : Opened(header.error());
   }
-  if (file.starts_with("{"))
-    return readHfTokenizer(file, "fuzz", {}, anyVocabulary);
+  if (file.starts_with("{")) {
+    const size_t sign = file.find("%%"); // before what lies beside it
+    const std::string beside(sign == std::string_view::npos ? "" : file.substr(sign + 2));
+    return readHfTokenizer(file.substr(0, sign), "fuzz", {beside, "", ""}, anyVocabulary);
+  }
   return readSentencePiece(bytesOf(file), "fuzz", anyVocabulary);
 }
 
@@ -67,7 +70,9 @@ static std::string jsonTokenizer(const std::string &normalizer, const std::strin
   return R"({"added_tokens":[{"id":0,"content":"<s>","single_word":false,"lstrip":true,)"
          R"("rstrip":false,"normalized":false,"special":true}],"normalizer":)" +
          normalizer + R"(,"pre_tokenizer":)" + split + R"(,"post_processor":null,"decoder":)" +
-         decoder + R"(,"model":)" + model + "}@@<s> ab  a1\u00c9";
+         decoder + R"(,"model":)" + model + R"(}%%{"tokenizer_class":"LlamaTokenizer",)" +
+         R"("add_prefix_space":true,"added_tokens_decoder":{"0":{"content":"<s>"}}})" +
+         "@@<s> ab  a1\u00c9";
 }
 
 std::vector<std::string> seeds() {
@@ -80,6 +85,10 @@ std::vector<std::string> seeds() {
       R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\p{N}{1,3}| ?\\p{L}+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]})",
       R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})",
       R"({"type":"BPE","vocab":{"<s>":0,"a":1,"b":2,"ab":3},"merges":["a b"],"byte_fallback":false,"ignore_merges":true})"));
+  all.push_back(jsonTokenizer(
+      R"({"type":"Precompiled","precompiled_charsmap":"BAAAAAAAAABhAA=="})",
+      R"j({"type":"Split","pattern":{"Regex":"[\\p{L}&&[^b]]+|(?i:[ab])\\d{1,2}+|a(?=(\\d{3})+\\b)"},"behavior":"Isolated"})j",
+      "null", R"({"unk_id":0,"vocab":[["<s>",0],["a",-3],["ab",-5]]})"));
   all.push_back(jsonTokenizer(
       R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"_"},{"type":"Replace","pattern":{"String":" "},"content":"_"},{"type":"Lowercase"},{"type":"NFKD"},{"type":"StripAccents"}]})",
       "null",
