@@ -127,6 +127,24 @@ std::vector<std::string> ConfigReader::texts(const char *key) {
   return result;
 }
 
+std::vector<int64_t> ConfigReader::ids(const char *key) {
+  const JsonValue *value = find(key);
+  std::vector<int64_t> result;
+  auto add = [&](const JsonValue &id) {
+    // What is beyond int64_t is unsigned.
+    if (id.is_number_integer() && (!id.is_number_unsigned() || id.get<uint64_t>() >> 63 == 0))
+      result.push_back(id.get<int64_t>());
+  };
+  if (value && value->is_array())
+    for (const JsonValue &id : *value)
+      add(id);
+  else if (value)
+    add(*value);
+  if (value && result.size() != (value->is_array() ? value->size() : 1))
+    fail(key, "a whole number or an array of such");
+  return result;
+}
+
 std::vector<int64_t> ConfigReader::indices(const char *key, int64_t below) {
   const JsonValue *value = find(key);
   std::vector<int64_t> result;

@@ -34,6 +34,8 @@ public:
   /// `count` numbers above 0.
   std::vector<double> factors(const char *key, int64_t count);
   std::vector<std::string> texts(const char *key);
+  /// One id or several, whether or not a vocabulary has them; none where the key is missing.
+  std::vector<int64_t> ids(const char *key);
   /// Whole numbers from 0 up to `below`; none where the key is missing.
   std::vector<int64_t> indices(const char *key, int64_t below);
 

@@ -14,22 +14,6 @@ namespace heddle {
 
 namespace {
 
-/// One id, or several.
-std::vector<int64_t> readIds(const JsonValue &json, const char *key) {
-  std::vector<int64_t> ids;
-  const auto found = json.find(key);
-  auto add = [&](const JsonValue &value) {
-    if (value.is_number_integer())
-      ids.push_back(value.get<int64_t>());
-  };
-  if (found != json.end() && found->is_array())
-    for (const JsonValue &id : *found)
-      add(id);
-  else if (found != json.end())
-    add(*found);
-  return ids;
-}
-
 /// A model for images too, and the family of its part for text.
 struct Holder {
   std::string_view holder, text;
@@ -60,10 +44,9 @@ Described findDescription(ConfigReader &config) {
 }
 
 /// The ids at `key` of the whole, or else of the part for text.
-std::vector<int64_t> readIds(ConfigReader &config, Described &described, const JsonValue &json,
-                             const char *key) {
+std::vector<int64_t> readIds(ConfigReader &config, Described &described, const char *key) {
   const bool isHere = config.has(key), isInPart = described.isPart && described.text.has(key);
-  return readIds(!isHere && isInPart ? json["text_config"] : json, key);
+  return (!isHere && isInPart ? described.text : config).ids(key);
 }
 
 } // namespace
@@ -102,9 +85,9 @@ Result<HfConfig> parseHfConfig(const JsonValue &json, const std::string &name,
     config.harmless(key);
     text.harmless(key);
   }
-  if (const auto begin = readIds(config, described, json, "bos_token_id"); begin.size() == 1)
+  if (const auto begin = readIds(config, described, "bos_token_id"); begin.size() == 1)
     result.beginToken = begin.front();
-  result.endTokens = readIds(config, described, json, "eos_token_id");
+  result.endTokens = readIds(config, described, "eos_token_id");
   if (config.error())
     return *config.error();
   for (const std::string &key : config.unknown()) {

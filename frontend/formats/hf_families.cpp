@@ -187,8 +187,9 @@ void Families::readQwen3Moe() {
   if (config.error())
     return;
   for (int64_t layer = 0; layer < model.layers; ++layer)
-    model.mixture.push_back((layer + 1) % every == 0 &&
-                            std::ranges::find(plain, layer) == plain.end());
+    model.mixture.push_back((layer + 1) % every == 0);
+  for (const int64_t layer : plain)
+    model.mixture[size_t(layer)] = false;
 }
 
 void Families::readPhi3() {

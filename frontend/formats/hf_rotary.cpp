@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace heddle {
@@ -158,7 +159,8 @@ RotaryConfig readHfRotary(ConfigReader &config, int64_t headWidth, int64_t conte
   const double turned =
       oneOf({{&config, defaults.olderTurned}, {&config, share}, {&newer, share}, {&older, share}},
             defaults.turned);
-  const auto dims = int64_t(double(headWidth) * turned);
+  // Of all entries at most: what is beyond them is refused below.
+  const auto dims = int64_t(double(headWidth) * std::min(turned, 1.0));
   rotary.dims = dims == headWidth ? 0 : dims;
   if (turned > 1 || dims < 2 || dims % 2 != 0) {
     config.fail(

@@ -70,6 +70,10 @@ TEST(HfConfig, MarksMayBeOneIdOrSeveral) {
   const HfConfig config = read(with(llamaJson(), {{"bos_token_id", 1}, {"eos_token_id", {2, 7}}}));
   EXPECT_EQ(config.beginToken, 1);
   EXPECT_THAT(config.endTokens, ElementsAre(2, 7));
+  // None; and none that a vocabulary has, which is for its user to know.
+  const HfConfig odd = read(with(llamaJson(), {{"bos_token_id", nullptr}, {"eos_token_id", -1}}));
+  EXPECT_EQ(odd.beginToken, std::nullopt);
+  EXPECT_THAT(odd.endTokens, ElementsAre(-1));
 }
 
 TEST(HfConfig, RefusesValuesOfAnotherTypeOrRangeByName) {
@@ -83,6 +87,10 @@ TEST(HfConfig, RefusesValuesOfAnotherTypeOrRangeByName) {
            {"num_attention_heads", 7, "expected a divisor of hidden_size, 64"},
            {"num_key_value_heads", 3, "expected a divisor of the 8 heads"},
            {"rms_norm_eps", "x", "'rms_norm_eps' is 'x': expected a number above 0"},
+           {"eos_token_id", "2", "'eos_token_id' is '2': expected a whole number or an array"},
+           {"eos_token_id", {2, nullptr}, "'eos_token_id' is array of 2: expected a whole number"},
+           {"eos_token_id", ~0ull, "'eos_token_id' is 18446744073709551615"},
+           {"bos_token_id", 1.5, "'bos_token_id' is 1.5"},
            {"hidden_act", "relu", "'hidden_act' is 'relu': expected 'silu'"},
            {"tie_word_embeddings", 1, "expected true or false"},
            {"rope_theta", -1, "'rope_theta' is -1"},
@@ -300,12 +308,17 @@ TEST(HfConfig, ReadsWhatPublishedConfigurationsHold) {
   EXPECT_EQ(errorOf(withKeys("llama", {{"max_sequence_length", 2048},
                                        {"do_sample", true},
                                        {"temperature", 0.9},
+                                       {"attn_implementation", "sdpa"},
+                                       {"_flash_attn_2_enabled", true},
                                        {"max_length", 4096}})),
             "read");
   const JsonValue gpt2 = {{"model_type", "gpt2"}, {"n_special", 0},
                           {"output_past", true},  {"predict_special_tokens", true},
                           {"_num_labels", 1},     {"vocab_size", 50257}};
   EXPECT_EQ(read(gpt2).model.width, 768);
+  const JsonValue dolly = {{"model_type", "gpt_neox"},
+                           {"custom_pipelines", {{"text-generation", {{"impl", "p.Pipeline"}}}}}};
+  EXPECT_EQ(read(dolly).model.width, 6144);
 }
 
 TEST(HfConfig, RefusesScalingsThatMakeNoSense) {
@@ -319,6 +332,9 @@ TEST(HfConfig, RefusesScalingsThatMakeNoSense) {
       error({{"type", "longrope"}, {"short_factor", {1, 2}}, {"long_factor", {1, 2, 3, 4}}}),
       HasSubstr("an array of 4 numbers above 0"));
   EXPECT_THAT(error("linear"), HasSubstr("'rope_scaling' is 'linear': expected an object"));
+  for (const double share : {1.5, 1e18, 1e308})
+    EXPECT_THAT(errorOf(with(llamaJson(), {{"partial_rotary_factor", share}})),
+                HasSubstr("expected a share that makes an even number of a head's 8 entries turn"));
 }
 
 TEST(HfConfig, WindowsOfAllLayersOrSome) {
@@ -484,6 +500,15 @@ TEST(HfConfig, ReadsMixtures) {
   EXPECT_EQ(qwen.expertHidden, 24);
   EXPECT_FALSE(qwen.weightsSumToOne);
   EXPECT_THAT(qwen.mixture, ElementsAre(false, true, false, false));
+  // As many keys as there may be layers, each looked at once.
+  constexpr int64_t most = 1 << 16;
+  JsonValue plain = JsonValue::array();
+  for (int64_t layer = 0; layer + 1 < most; ++layer)
+    plain.push_back(layer);
+  const std::vector<bool> mixture =
+      family("qwen3_moe", {{"num_hidden_layers", most}, {"mlp_only_layers", plain}}).mixture;
+  ASSERT_EQ(std::ssize(mixture), most);
+  EXPECT_EQ(std::ranges::find(mixture, true) - mixture.begin(), most - 1);
   const auto error = [](const JsonValue &changes) {
     return errorOf(with(with(llamaJson(), {{"model_type", "qwen3_moe"}}), changes));
   };
