@@ -93,6 +93,12 @@ Status Resolver::take(const WeightShape &parameter, const Place &place) {
     return dataError(fmt::format("{}: tensor {} is stored as {}, which heddle does not read",
                                  fileOf(*found->second), inQuotes(tensor.name),
                                  tensor.storage->name));
+  // Blocks run along rows: of a vector they may hold entries of two parts.
+  if (place.rows && tensor.shape.size() == 1 && tensor.storage->blockElements > 1)
+    return dataError(fmt::format("{}: tensor {} is stored as {}: expected a type without blocks, "
+                                 "since {} is a part of it",
+                                 fileOf(*found->second), inQuotes(tensor.name),
+                                 tensor.storage->name, parameter.name));
   used.insert(found->first);
   TensorInfo info{.name = parameter.name,
                   .published = tensor.name,
@@ -167,7 +173,7 @@ void noteOddMarks(Checkpoint &checkpoint) {
 
 Status compareCopies(const Checkpoint &checkpoint) {
   for (const UnusedTensor &tensor : checkpoint.unused) {
-    const TensorInfo *original = checkpoint.find(tensor.copyOf);
+    const TensorInfo *original = tensor.copyOf.empty() ? nullptr : checkpoint.find(tensor.copyOf);
     if (!original)
       continue;
     const auto copy = checkpoint.files[tensor.file]->bytes().subspan(tensor.offset, tensor.bytes);
@@ -197,10 +203,18 @@ void noteAllowed(Checkpoint &checkpoint, const std::string &configuration,
 
 Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, const FindPlace &place,
                       const WhyUnused &why, const OpenOptions &options) {
-  if (checkpoint.config.layers > int64_t(stored.tensors.size()))
+  // The graph and its tables of rotation are made before any tensor is looked at: no more than the
+  // files can be of. A layer has two norms, and four matrices where most are merged; of few layers
+  // the tensor that is missing is named.
+  constexpr int64_t fewLayers = 64, leastOfLayer = 6, widestHead = 1 << 16;
+  if (checkpoint.config.layers > std::max(fewLayers, std::ssize(stored.tensors) / leastOfLayer))
     return dataError(fmt::format("{}: the configuration asks for {} layers, but there are only {} "
                                  "tensors",
                                  checkpoint.path, checkpoint.config.layers, stored.tensors.size()));
+  if (checkpoint.config.headWidth > widestHead)
+    return dataError(fmt::format("{}: the configuration asks for heads that are {} wide: expected "
+                                 "at most {}",
+                                 checkpoint.path, checkpoint.config.headWidth, widestHead));
   checkpoint.files = stored.files;
   const Graph graph = graphOf(checkpoint.config);
   if (Status checked = graph.check(); !checked)

@@ -149,6 +149,23 @@ TEST(HfFolder, NothingIsIgnored) {
   more.config["num_hidden_layers"] = 1 << 30;
   EXPECT_NE(errorOf(more).find("asks for 1073741824 layers, but there are only"),
             std::string::npos);
+  // A layer is more than one tensor.
+  for (int i = 0; i < 500; ++i)
+    more.tensors["z" + std::to_string(i)] = test::madeTensor("z", {0}, 1);
+  more.config["num_hidden_layers"] = 300;
+  EXPECT_NE(errorOf(more).find("asks for 300 layers, but there are only"), std::string::npos);
+}
+
+// The tables of rotation would be made before the tensors were looked at.
+TEST(HfFolder, HeadsThatNoTableCanBeMadeForAreRefused) {
+  WrittenModel model = untied(writtenKin("llama"));
+  model.config["rope_scaling"] = json::Object{{"type", "linear"}, {"factor", 2}};
+  model.config["head_dim"] = (int64_t{1} << 31) - 2;
+  EXPECT_NE(errorOf(model).find("heads that are 2147483646 wide: expected at most 65536"),
+            std::string::npos);
+  model.config["head_dim"] = 65536;
+  EXPECT_NE(errorOf(model).find("tensor 'model.layers.0.self_attn.q_proj.weight' is [24, 16]"),
+            std::string::npos);
 }
 
 TEST(HfFolder, TiedOutputsMustBeTheEmbedding) {

@@ -91,6 +91,33 @@ TEST(GgufModel, SaysWhatIsWrong) {
          "tensor 'rope_freqs.weight' holds 0");
 }
 
+// Blocks run along rows: those of a merged bias hold entries of two parts.
+TEST(GgufModel, PartsOfAVectorInBlocksAreRefused) {
+  const auto upToBias = [](uint32_t type, size_t bytes) {
+    GgufFile file;
+    file.text("general.architecture", "gptneox");
+    for (const auto &[key, value] :
+         std::initializer_list<std::pair<std::string, uint32_t>>{{"embedding_length", 32},
+                                                                 {"feed_forward_length", 32},
+                                                                 {"block_count", 1},
+                                                                 {"attention.head_count", 2},
+                                                                 {"context_length", 8}})
+      file.key<uint32_t>("gptneox." + key, GgufType::u32, value);
+    file.key<float>("gptneox.attention.layer_norm_epsilon", GgufType::f32, 1e-5f);
+    file.tensor("token_embd.weight", {3, 32}, ggml::f32, std::string(3 * 32 * 4, '\0'));
+    for (const char *norm : {"blk.0.attn_norm.weight", "blk.0.attn_norm.bias"})
+      file.tensor(norm, {32}, ggml::f32, std::string(32 * 4, '\0'));
+    file.tensor("blk.0.attn_qkv.weight", {96, 32}, ggml::q8_0, std::string(96 * 34, '\0'));
+    return file.tensor("blk.0.attn_qkv.bias", {96}, type, std::string(bytes, '\0'));
+  };
+  EXPECT_NE(errorOf(upToBias(ggml::q8_0, 3 * 34))
+                .find("tensor 'blk.0.attn_qkv.bias' is stored as Q8_0: expected a type without "
+                      "blocks, since layers.0.query_bias is a part of it"),
+            std::string::npos);
+  EXPECT_NE(errorOf(upToBias(ggml::bf16, 3 * 64)).find("'blk.0.attn_output.weight' is missing"),
+            std::string::npos);
+}
+
 TEST(GgufModel, KeysOfEarlyFilesMeanWhatLlamaCppTakesThemFor) {
   const WrittenModel llama = test::untied(test::writtenKin("llama"));
   constexpr const char *layout = "llama.tensor_data_layout";
