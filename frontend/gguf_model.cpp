@@ -171,7 +171,7 @@ public:
            .parameter = tensor.name,
            .values = isPlain ? values : all});
       if (isPlain && !isTurned && tensor.plus == 0 && tensor.run == 0 && shape.size() == 2 &&
-          !tensor.name.ends_with(".router") && ggmlNumber(*tensor.storage))
+          model.tensors.back().isBulk() && ggmlNumber(*tensor.storage))
         model.tensors.back().stored = {model.checkpoint->bytes(tensor)};
     } else {
       rows[place.published]->add(std::move(part));

@@ -4,10 +4,12 @@
 #include "tests/unit/compiler/model_checks.h"
 #include "tests/unit/compiler/written_models.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
+#include <tuple>
 
 using namespace heddle;
 using namespace heddle::test::written;
@@ -133,6 +135,40 @@ TEST(WrittenAsGguf, RotaryScalingIsCarriedOver) {
   const test::TemporaryFolder folder;
   EXPECT_NE(convert(folder, test::writeFolder(folder, dynamic)).find("dynamic rotary scaling"),
             std::string::npos);
+}
+
+// As llama.cpp keeps them, whatever the file has.
+TEST(WrittenAsGguf, TablesOfPositionsAreInF32) {
+  WrittenModel model;
+  model.config = json::Object{{"model_type", "gpt2"}, {"n_embd", 8},      {"n_layer", 1},
+                              {"n_head", 2},          {"n_positions", 9}, {"vocab_size", 5}};
+  auto add = [&](const std::string &name, std::vector<int64_t> shape) {
+    model.tensors["transformer." + name] = test::madeTensor(name, std::move(shape), 1);
+  };
+  add("wte.weight", {5, 8}), add("wpe.weight", {9, 8});
+  for (const char *norm : {"h.0.ln_1", "h.0.ln_2", "ln_f"})
+    add(norm + std::string(".weight"), {8}), add(norm + std::string(".bias"), {8});
+  for (const auto &[name, in, out] : {std::tuple("attn.c_attn", 8, 24),
+                                      {"attn.c_proj", 8, 8},
+                                      {"mlp.c_fc", 8, 32},
+                                      {"mlp.c_proj", 32, 8}})
+    add(fmt::format("h.0.{}.weight", name), {in, out}),
+        add(fmt::format("h.0.{}.bias", name), {out});
+  const test::FloatType asF64 = {"F64", [](float value) {
+                                   std::string bytes;
+                                   test::put(bytes, double(value));
+                                   return bytes;
+                                 }};
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(convert(folder, test::writeFolder(folder, model, asF64), "f16"), "");
+  const std::string written = test::readFile(folder.path("written.gguf"));
+  const auto gguf = parseGguf(std::as_bytes(std::span(written)), "written");
+  ASSERT_TRUE(gguf) << gguf.error().message;
+  for (const GgufTensor &tensor : gguf->tensors) {
+    const bool isTable = tensor.name == "position_embd.weight";
+    EXPECT_EQ(tensor.type->name, tensor.shape.size() == 1 || isTable ? "F32" : "F16")
+        << tensor.name;
+  }
 }
 
 // Trained models: the tables of words too.
