@@ -20,11 +20,10 @@ namespace {
 bool isUnpacked(const TensorInfo &tensor) {
   if (tensor.storage == &f32Storage)
     return false;
-  if (tensor.name.ends_with(".router")) // it stays f32, see compiler/element_types.cpp
+  // What chooses experts, norms and biases stay f32, see compiler/element_types.cpp.
+  if (tensor.name.ends_with(".router") || tensor.shape.size() == 1)
     return true;
-  if (tensor.storage == &bf16Storage)
-    return false;
-  return tensor.shape.size() == 1 || weightType(*tensor.storage) == runtime::ElementType::f32;
+  return weightType(*tensor.storage) == runtime::ElementType::f32;
 }
 
 std::string useOf(const TensorInfo &tensor) {
