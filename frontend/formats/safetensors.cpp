@@ -29,16 +29,24 @@ private:
   Status readRange(const JsonValue &value, StoredTensor &tensor);
   Status checkOverlaps();
 
-  Error error(const std::string &message) const {
-    return dataError(fmt::format("{}: offset {}: {}", name, headerStart, message));
+  Error errorAt(uint64_t offset, const std::string &message) const {
+    return dataError(fmt::format("{}: offset {}: {}", name, offset, message));
   }
+  Error error(const std::string &message) const { return errorAt(headerStart, message); }
   Error error(const StoredTensor &tensor, const std::string &message) const {
-    return error(fmt::format("tensor {} {}", inQuotes(tensor.name), message));
+    return errorAt(headerStart + placeOf(tensor.name),
+                   fmt::format("tensor {} {}", inQuotes(tensor.name), message));
+  }
+  /// Where in the header the name stands, as far as it is written there without escapes.
+  uint64_t placeOf(const std::string &key) const {
+    const size_t found = header.find('"' + key + '"');
+    return found == header.npos ? 0 : found;
   }
 
   static constexpr uint64_t headerStart = sizeof(uint64_t);
   std::span<const std::byte> bytes;
   const std::string &name;
+  std::string_view header;
   uint64_t dataStart = 0;
   Safetensors content;
 };
@@ -56,12 +64,13 @@ Result<Safetensors> Parser::parse() {
                                  "its length",
                                  name, *length, reader.left()));
   dataStart = reader.offset();
-  auto header = parseJson(*text, name, headerStart);
-  if (!header)
-    return header.error();
-  if (!header->is_object())
+  header = *text;
+  auto json = parseJson(*text, name, headerStart);
+  if (!json)
+    return json.error();
+  if (!json->is_object())
     return error("the header is no JSON object");
-  for (const auto &[key, value] : header->items())
+  for (const auto &[key, value] : json->items())
     if (Status read = key == "__metadata__" ? readMetadata(value) : readTensor(key, value); !read)
       return read.error();
   if (Status checked = checkOverlaps(); !checked)

@@ -159,6 +159,11 @@ TEST(Safetensors, RefusesWhatIsWrongInTheHeader) {
               HasSubstr("no shape"));
   EXPECT_THAT(errorOfHeader(R"({"t":{"dtype":"F32","shape":[1]}})"), HasSubstr("no data_offsets"));
   EXPECT_THAT(errorOfHeader(R"({"t":7})"), HasSubstr("tensor 't' is no object"));
+  // Where the name of the tensor stands in the file; of one with escapes, where the header does.
+  EXPECT_THAT(errorOfHeader(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"t":1})"),
+              HasSubstr(": offset 62: tensor 't' is no object"));
+  EXPECT_THAT(errorOfHeader(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"\u0074":1})"),
+              HasSubstr(": offset 8: tensor 't' is no object"));
   EXPECT_THAT(errorOfHeader(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})"),
               HasSubstr("tensor 'b' lies inside tensor 'a'"));
