@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <vector>
 
 namespace heddle {
@@ -13,6 +14,27 @@ namespace heddle {
 namespace {
 
 constexpr size_t deepest = 128;
+
+/// Reads text, and tells how much of it was read.
+struct CountingIterator {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char *;
+  using reference = const char &;
+
+  reference operator*() const { return *at; }
+  CountingIterator &operator++() {
+    ++at;
+    ++*count;
+    return *this;
+  }
+  bool operator==(const CountingIterator &other) const { return at == other.at; }
+  bool operator!=(const CountingIterator &other) const { return at != other.at; }
+
+  const char *at;
+  size_t *count;
+};
 
 /// Makes a value of the parser's events. The parser itself does not recurse.
 class Builder {
@@ -32,29 +54,31 @@ public:
   bool key(std::string &key) {
     auto [place, isNew] = stack.back()->get_ref<JsonValue::object_t &>().try_emplace(key);
     if (!isNew)
-      return fail(fmt::format("key {} comes a second time in its object", inQuotes(key)));
+      return fail(fmt::format("key {} comes a second time in its object", inQuotes(key)),
+                  read - key.size() - 2);
     member = &place->second;
     return true;
   }
 
   bool parse_error(size_t position, const std::string &token, const JsonValue::exception &error) {
-    where = position;
     // "[json.exception.parse_error.101] parse error at line 1, column 2: what is wrong; ..."
     std::string_view text = error.what();
     if (const size_t colon = text.find(": "); colon != text.npos && error.id < 200)
       text.remove_prefix(colon + 2);
     else if (const size_t bracket = text.find("] "); bracket != text.npos)
       text.remove_prefix(bracket + 2);
-    return fail(std::string(text));
+    return fail(fmt::format("is no JSON: {}", text), position - 1);
   }
 
   JsonValue root;
+  size_t read = 0;     ///< characters that the parser has read
   std::string failure; ///< empty where there is none
-  std::optional<size_t> where;
+  size_t where = 0;    ///< the character at which it was found
 
 private:
-  bool fail(std::string message) {
+  bool fail(std::string message, size_t offset) {
     failure = std::move(message);
+    where = offset;
     return false;
   }
 
@@ -73,7 +97,7 @@ private:
 
   bool open(JsonValue value) {
     if (stack.size() == deepest)
-      return fail(fmt::format("values are nested deeper than {}", deepest));
+      return fail(fmt::format("values are nested deeper than {}", deepest), read - 1);
     // An array that is open does not grow until its last element is closed.
     stack.push_back(place(std::move(value)));
     return true;
@@ -87,12 +111,11 @@ private:
 
 Result<JsonValue> parseJson(std::string_view text, const std::string &name, size_t start) {
   Builder builder;
-  if (JsonValue::sax_parse(text.begin(), text.end(), &builder))
+  const CountingIterator begin{text.data(), &builder.read},
+      end{text.data() + text.size(), &builder.read};
+  if (JsonValue::sax_parse(begin, end, &builder))
     return std::move(builder.root);
-  if (builder.where)
-    return dataError(fmt::format("{}: offset {}: is no JSON: {}", name, start + *builder.where - 1,
-                                 builder.failure));
-  return dataError(fmt::format("{}: {}", name, builder.failure));
+  return dataError(fmt::format("{}: offset {}: {}", name, start + builder.where, builder.failure));
 }
 
 Result<JsonValue> readJsonFile(const std::string &path) {

@@ -40,7 +40,8 @@ TEST(JsonReader, NamesTheOffsetOfWhatIsWrong) {
 }
 
 TEST(JsonReader, RefusesAKeyThatComesTwice) {
-  EXPECT_THAT(errorOf(R"({"a": 1, "b": {"a": 2}, "a": 3})"), HasSubstr("key 'a' comes a second"));
+  EXPECT_THAT(errorOf(R"({"a": 1, "b": {"a": 2}, "a": 3})"),
+              HasSubstr(": offset 24: key 'a' comes a second"));
   EXPECT_EQ(errorOf(R"({"a": 1, "b": {"a": 2}})"), "read");
 }
 
@@ -49,7 +50,9 @@ TEST(JsonReader, RefusesDeepNestingWithoutOverflowingTheStack) {
     std::string text;
     for (int i = 0; i < 1'000'000; ++i)
       text += open;
-    EXPECT_THAT(errorOf(text), HasSubstr("nested deeper than 128"));
+    const size_t place = 128 * std::string_view(open).size(); // of the one too many
+    EXPECT_THAT(errorOf(text, 8), HasSubstr(": offset " + std::to_string(place + 8) +
+                                            ": values are nested deeper than 128"));
   }
   EXPECT_EQ(errorOf(std::string(128, '[') + std::string(128, ']')), "read");
 }
