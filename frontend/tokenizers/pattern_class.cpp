@@ -37,6 +37,24 @@ bool isHexadecimal(std::string_view digits, size_t count) {
          digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
+/// The length of the escape that `text` begins with.
+size_t escapeLength(std::string_view text) {
+  if (text.size() < 2)
+    return text.size();
+  const char letter = text[1], open = text.size() > 2 ? text[2] : '\0';
+  const size_t close = text.find(open == '{' ? '}' : open == '<' ? '>' : '\'', 3);
+  if (std::string_view("xogk").find(letter) != std::string_view::npos &&
+      std::string_view("{<'").find(open) != std::string_view::npos)
+    return close == std::string_view::npos ? text.size() : close + 1;
+  const std::string_view digits = letter == 'x' ? text.substr(2, 2) : text.substr(2);
+  const bool hasDigits = letter == 'x' || (letter >= '0' && letter <= '9');
+  if (hasDigits)
+    return 2 +
+           std::min(digits.size(), digits.find_first_not_of(letter == 'x' ? "0123456789abcdefABCDEF"
+                                                                          : "0123456789"));
+  return 1 + characterLength(text.substr(1)) + (letter == 'c' && open != '\0' ? 1 : 0);
+}
+
 /// A name of more than two letters is a script's: PCRE2 would take it for the characters that the
 /// script shares with others too.
 Result<std::string> takeProperty(std::string_view &rest) {
@@ -80,6 +98,17 @@ std::optional<std::string> complementOf(std::string_view contents) {
   return others;
 }
 
+struct PosixClass {
+  std::string_view name, contents;
+};
+/// Those that PCRE2 takes for less. It has the others as they are.
+constexpr PosixClass posixClasses[] = {{"alpha", R"(\p{Alphabetic})"},
+                                       {"alnum", R"(\p{Alphabetic}\p{Nd})"},
+                                       {"upper", R"(\p{Uppercase})"},
+                                       {"lower", R"(\p{Lowercase})"},
+                                       {"space", spaces},
+                                       {"word", wordCharacters}};
+
 /// One character of a set: a class, or a group that matches it where PCRE2 has no such class.
 struct CharacterSet {
   std::string contents;
@@ -91,6 +120,15 @@ struct CharacterSet {
   }
   bool isPlain() const { return group.empty() && !isNegated; }
 };
+
+/// Of `[:name:]` or `[:^name:]`.
+CharacterSet posixClass(std::string_view text) {
+  const bool isNegated = text.starts_with("[:^");
+  const std::string_view name = text.substr(isNegated ? 3 : 2, text.size() - (isNegated ? 5 : 4));
+  const auto known = std::ranges::find(posixClasses, name, &PosixClass::name);
+  return known == std::end(posixClasses) ? CharacterSet{std::string(text)}
+                                         : CharacterSet{std::string(known->contents), isNegated};
+}
 
 class ClassReader {
 public:
@@ -177,7 +215,7 @@ private:
       return refuse("a class without an end");
     if (isNext("[:") && rest.find(":]") != std::string_view::npos) {
       const size_t length = rest.find(":]") + 2;
-      addSet(now, {std::string(rest.substr(0, length))});
+      addSet(now, posixClass(rest.substr(0, length)));
       rest.remove_prefix(length);
     } else if (isNext("[")) {
       if (depth == deepestClass)
@@ -189,7 +227,8 @@ private:
       readHyphen(now);
     } else {
       const size_t length = characterLength(rest);
-      addCharacter(now, fmt::format("{}{}", isNext("^") ? "\\" : "", rest.substr(0, length)));
+      const bool isSign = std::string_view("^.:=").find(rest.front()) != std::string::npos;
+      addCharacter(now, fmt::format("{}{}", isSign ? "\\" : "", rest.substr(0, length)));
       rest.remove_prefix(length);
     }
   }
@@ -303,7 +342,7 @@ Result<std::string> takeEscape(std::string_view &rest) {
     return dataError(fmt::format("{}, a byte that is no character", rest.substr(0, 4)));
   if (letter == 'Q' || letter == 'E' || letter == 'V')
     return dataError(fmt::format("\\{}", letter));
-  const size_t length = rest.size() < 2 ? rest.size() : 1 + characterLength(rest.substr(1));
+  const size_t length = escapeLength(rest);
   std::string same(rest.substr(0, length));
   rest.remove_prefix(length);
   return letter == 'v' ? "\\x{b}" : same;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace heddle {
 
@@ -24,6 +25,7 @@ public:
     startRunsAfterOthers();
     while (at < source.size() && !wrong)
       step();
+    closeOptions();
     if (wrong)
       return dataError(
           fmt::format("the expression {} is not understood: {}", inQuotes(source), *wrong));
@@ -35,6 +37,7 @@ private:
   struct Group {
     size_t start; ///< in the translation
     bool hasOptions;
+    size_t options; ///< groups in it that its end closes, each of an option
   };
 
   bool isNext(std::string_view text) const { return source.substr(at).starts_with(text); }
@@ -43,6 +46,8 @@ private:
     if (!wrong)
       wrong = fmt::format("it has {} (at {})", what, at);
   }
+
+  void closeOptions() { dialect.expression.append(std::exchange(options, 0), ')'); }
 
   /// Copies what a quantifier may follow.
   void copyItem(size_t length) {
@@ -72,9 +77,11 @@ private:
     case '(':
       return open();
     case ')':
+      closeOptions();
       if (!groups.empty()) {
         item = groups.back().start;
         hasOptions = groups.back().hasOptions;
+        options = groups.back().options;
         groups.pop_back();
       }
       dialect.expression += source[at++];
@@ -102,21 +109,23 @@ private:
     // Options may change what a unit of a run is.
     if (isNext("(?=") && !hasOptions && runAhead())
       return;
-    groups.push_back({dialect.expression.size(), hasOptions});
+    groups.push_back({dialect.expression.size(), hasOptions, std::exchange(options, 0)});
     const size_t end = source.find_first_not_of("imsx-", at + 2);
     if (!isNext("(?") || end == at + 2 || end == std::string_view::npos ||
         (source[end] != ':' && source[end] != ')')) {
       dialect.expression += source[at++];
       return;
     }
-    std::string options(source.substr(at, end - at));
-    if (options.find('x') != std::string::npos)
+    std::string letters(source.substr(at, end - at));
+    if (letters.find('x') != std::string::npos)
       return refuse("the option x");
-    std::ranges::replace(options, 'm', 's'); // that a dot is a line feed too
-    dialect.expression += options + source[end];
+    std::ranges::replace(letters, 'm', 's'); // that a dot is a line feed too
+    dialect.expression += letters + ":";
     hasOptions = true;
-    if (source[end] == ')') // until the group around it ends
+    if (source[end] == ')') { // a group as far as the one around it, `a(?i)b|c` is `a(?i:b|c)`
+      options = groups.back().options + 1;
       groups.pop_back();
+    }
     at = end + 1;
   }
 
@@ -260,6 +269,7 @@ private:
   size_t at = 0;
   size_t item = 0; ///< what a quantifier here would repeat, in the translation
   bool hasOptions = false;
+  size_t options = 0; ///< as of a group
   std::vector<Group> groups;
   Dialect dialect;
   std::optional<std::string> wrong;

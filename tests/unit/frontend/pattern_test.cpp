@@ -96,6 +96,9 @@ TEST(Pattern, RepeatsWhatHasACount) {
   EXPECT_THAT(find(R"(\p{N}{1,3}+)", "12345 1").texts, ElementsAre("12345", "1"));
   EXPECT_THAT(find("(a|b){1,2}+c", "abababc").texts, ElementsAre("abababc"));
   EXPECT_THAT(find("\u00e9{2}+", "a\u00e9\u00e9\u00e9").texts, ElementsAre("\u00e9\u00e9"));
+  EXPECT_THAT(find(R"(\x{e9}{2}+|\x61{2}+)", "\u00e9\u00e9\u00e9\u00e9aaaa").texts,
+              ElementsAre("\u00e9\u00e9\u00e9\u00e9", "aaaa"));
+  EXPECT_THAT(find(R"((?<n>a|b)\k<n>{2}+)", "aaaaab").texts, ElementsAre("aaaaa"));
   EXPECT_THAT(find("a{2}?", "aaaaa").texts, ElementsAre("aa", "aa", ""));
   EXPECT_THAT(find("a{2,}?", "aaaaa").texts, ElementsAre("aa", "aa"));
   EXPECT_THAT(find("a{,2}b", "aaab a{,2}b").texts, ElementsAre("aab", "b"));
@@ -105,6 +108,11 @@ TEST(Pattern, RepeatsWhatHasACount) {
 TEST(Pattern, KnowsOptionsAndEscapesOfItsDialect) {
   EXPECT_THAT(find("(?m:a.b)", "a\nb").texts, ElementsAre("a\nb"));
   EXPECT_THAT(find("(?i)a(?-i)b", "Ab AB").texts, ElementsAre("Ab"));
+  EXPECT_THAT(find("x(?i)a|b", "xA xb B").texts, ElementsAre("xA", "xb"));
+  EXPECT_THAT(find("(?:x(?i)a|b)+c|C", "xabc XC").texts, ElementsAre("C"));
+  EXPECT_THAT(find("[[:alpha:]]+", "a\u0903\u24d0 1").texts, ElementsAre("a\u0903\u24d0"));
+  EXPECT_THAT(find("[[:^alpha:]b]+", "a\u09031b").texts, ElementsAre("1b"));
+  EXPECT_THAT(find("[.a.]+", ".a,").texts, ElementsAre(".a"));
   EXPECT_THAT(find(R"(\v)", "a\vb\n\f").places, ElementsAre(1));
   EXPECT_THAT(find("(?#[)a", "a").texts, ElementsAre("a"));
 }
