@@ -33,7 +33,8 @@ std::vector<std::span<const std::byte>> Checkpoint::expertBytes(const TensorInfo
   return all;
 }
 
-Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &options) {
+/// Opens a file of any format.
+static Result<Checkpoint> openFiles(const std::string &path, const OpenOptions &options) {
   constexpr const char *opens =
       "heddle opens GGUF files, folders with config.json and safetensors, safetensors files beside "
       "a config.json, and llama2.c checkpoints (.bin)";
@@ -62,6 +63,14 @@ Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &op
                     .config = content->config,
                     .tensors = std::move(content->tensors),
                     .files = {std::make_shared<runtime::MappedFile>(*std::move(file))}};
+}
+
+Result<Checkpoint> openCheckpoint(const std::string &path, const OpenOptions &options) {
+  auto opened = openFiles(path, options);
+  if (opened && opened->config.context > longestContext)
+    return dataError(fmt::format("{}: the model has a context of {} positions: expected at most {}",
+                                 path, opened->config.context, longestContext));
+  return opened;
 }
 
 } // namespace heddle

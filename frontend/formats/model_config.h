@@ -22,6 +22,9 @@ enum class RotaryPairing {
   halfSplit,   ///< entries i and i + dims / 2
 };
 
+/// The most positions that a graph may say a model has, see compiler/signature.cpp.
+constexpr int64_t longestContext = int64_t{1} << 30;
+
 /// How the frequencies of the rotation are changed for contexts longer than those trained on.
 struct RotaryScaling {
   enum class Kind {

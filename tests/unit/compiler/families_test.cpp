@@ -156,6 +156,17 @@ TEST(HfFolder, NothingIsIgnored) {
   EXPECT_NE(errorOf(more).find("asks for 300 layers, but there are only"), std::string::npos);
 }
 
+// A graph of it could not be compiled.
+TEST(HfFolder, ContextsBeyondAllAreRefused) {
+  WrittenModel model = untied(writtenKin("llama"));
+  model.config["max_position_embeddings"] = int64_t{1} << 30;
+  EXPECT_EQ(errorOf(model), "opened");
+  model.config["max_position_embeddings"] = (int64_t{1} << 30) + 1;
+  EXPECT_NE(errorOf(model).find("has a context of 1073741825 positions: expected at most "
+                                "1073741824"),
+            std::string::npos);
+}
+
 // The tables of rotation would be made before the tensors were looked at.
 TEST(HfFolder, HeadsThatNoTableCanBeMadeForAreRefused) {
   WrittenModel model = untied(writtenKin("llama"));
