@@ -19,7 +19,10 @@ Value isMapping(Meter &, const Value &value, const Given &) { return value.dict(
 Value isNumber(Meter &, const Value &value, const Given &) { return value.isNumber(); }
 Value isReal(Meter &, const Value &value, const Given &) { return value.isReal(); }
 Value isBoolean(Meter &, const Value &value, const Given &) { return value.isBoolean(); }
-Value isCallable(Meter &, const Value &value, const Given &) { return value.isCallable(); }
+/// What is undefined counts, as in Jinja: it can be called, which fails.
+Value isCallable(Meter &, const Value &value, const Given &) {
+  return value.isCallable() || value.isUndefined();
+}
 
 Value isInteger(Meter &, const Value &value, const Given &) {
   return value.integer() && !value.isBoolean();

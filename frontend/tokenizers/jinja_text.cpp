@@ -130,7 +130,8 @@ std::string capitalized(std::string_view text) {
   if (text.empty())
     return {};
   const std::string_view begin = first(text);
-  return titleCharacter(begin) + lowerCase(text.substr(begin.size()));
+  // Lowered whole: a sigma depends on what stands before it.
+  return titleCharacter(begin) + lowerCase(text).substr(lowerCase(begin).size());
 }
 
 std::string titleCase(std::string_view text) {

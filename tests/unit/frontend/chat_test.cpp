@@ -197,6 +197,8 @@ TEST(Chat, ReadsNumbersAndTitlesAsPython) {
             "[10.5, inf, 0.0, -inf, 0.5, 1.0, 9]");
   EXPECT_EQ(shows("{{ 'ßa ﬁ ǆ'.title() }} {{ 'ß'.capitalize() }} {{ 'ŉ'.title() }}"),
             "Ssa Fi ǅ Ss ʼN");
+  EXPECT_EQ(shows("{{ 'ΑΣ ΣΑΣΑ'.title() }} {{ 'ΑΣ'.capitalize() }} {{ nothing is callable }}"),
+            "Ας Σασα Ας True");
   EXPECT_EQ(shows("{{ 9007199254740985|round(2, 'ceil') }}"), "9007199254740985.0");
   EXPECT_THAT(shows("{{ ['a']|sum(start='') }}"), HasSubstr("'sum' does not join texts"));
 }
