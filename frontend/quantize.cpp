@@ -48,20 +48,16 @@ const Storage *next(const Storage *type) {
   return type->blockElements > 1 ? &bf16Storage : &f32Storage;
 }
 
-/// The largest value that can be stored as `type`: in blocks, a number of steps of an f16.
+/// The largest value that can be stored as `type`.
 float largestOf(const Storage *type) {
   constexpr float largestBf16 = 0x1.fep127f;
   if (type == &f32Storage)
     return std::numeric_limits<float>::max();
   if (type == &bf16Storage)
     return largestBf16;
-  // Q4_K's minima reach less far than its values; a scale of Q6_K times what it scales.
-  const std::pair<uint32_t, float> steps[] = {
-      {ggml::q8_0, 127}, {ggml::q4_0, 8}, {ggml::q4_K, 63}, {ggml::q6_K, 127 * 31}};
-  for (const auto &[number, most] : steps)
-    if (type == &storageOf(number))
-      return most * runtime::largestF16;
-  return runtime::largestF16;
+  const auto element = weightType(*type);
+  const runtime::BlockFormat *blocks = element ? runtime::blockFormat(*element) : nullptr;
+  return blocks ? blocks->largest : runtime::largestF16;
 }
 
 /// Calls `visit(first, count, values, worker)` for rows [0, rows) from `from` on, a few at a time.

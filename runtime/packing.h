@@ -8,6 +8,7 @@
 #include "runtime/quantized/codec.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace heddle::runtime {
@@ -51,6 +52,8 @@ public:
   virtual ~BlockSource() = default;
   /// Rows [first, first + count), `BlockFormat::rowBytes` bytes each. Called from several threads.
   virtual void rows(int64_t first, int64_t count, void *out) const = 0;
+  /// Of the rows read so far, a value that the format cannot hold, if there is one.
+  virtual std::optional<float> beyond() const { return std::nullopt; }
 };
 
 /// Packs `[N, K]` rows, or `[E, N, K]`, of a quantised format, that of the panels.

@@ -3,6 +3,8 @@
 #include "runtime/bf16.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstring>
 
 namespace heddle::runtime {
@@ -96,12 +98,20 @@ public:
   void rows(int64_t first, int64_t count, void *out) const override {
     std::vector<float> values(static_cast<size_t>(count * width));
     source->read(first * width, count * width, values.data());
+    for (const float value : values)
+      if (!(std::fabs(value) <= format.largest)) // nor a NaN
+        found.store(value, std::memory_order_relaxed);
     for (int64_t i = 0; i < count; ++i)
       quantiseRow(format, values.data() + i * width, width,
                   static_cast<std::byte *>(out) + i * format.rowBytes(width));
   }
+  std::optional<float> beyond() const override {
+    const float value = found.load(std::memory_order_relaxed);
+    return value == 0 ? std::nullopt : std::optional(value);
+  }
 
 private:
+  mutable std::atomic<float> found = 0; ///< a value beyond the format, or 0
   std::shared_ptr<const ElementSource> source;
   const BlockFormat &format;
   int64_t width;

@@ -233,6 +233,22 @@ Status WeightStore::check(const ParamUse &use) const {
   return found ? Status() : Status(found.error());
 }
 
+/// Rows in blocks, in panels or one after the other.
+static void makeBlocks(const BlockSource &blocks, const BlockFormat &format, const ParamUse &use,
+                       void *out, ThreadPool &pool) {
+  if (use.layout == Layout::panels)
+    return packBlocks(blocks, panelShape(use), out, pool);
+  int64_t rows = elementCount(std::span(use.shape).first(use.shape.size() - 1));
+  int64_t rowBytes = format.rowBytes(use.shape.back());
+  int64_t strips = (rows + panelWidth - 1) / panelWidth;
+  pool.run(strips, Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin * panelWidth; row < std::min(rows, end * panelWidth);
+         row += panelWidth)
+      blocks.rows(row, std::min(panelWidth, rows - row),
+                  static_cast<std::byte *>(out) + row * rowBytes);
+  });
+}
+
 Status WeightStore::make(const ParamUse &use, void *out, ThreadPool &pool) const {
   auto found = source(use.name, use.type, use.shape);
   if (!found)
@@ -240,19 +256,12 @@ Status WeightStore::make(const ParamUse &use, void *out, ThreadPool &pool) const
   const ElementSource &values = **found;
   if (const BlockFormat *format = blockFormat(use.type)) {
     auto blocks = blockSource(use.name, *format, use.shape, *found);
-    if (use.layout == Layout::panels) {
-      packBlocks(*blocks, panelShape(use), out, pool);
-    } else {
-      int64_t rows = elementCount(std::span(use.shape).first(use.shape.size() - 1));
-      int64_t rowBytes = format->rowBytes(use.shape.back());
-      int64_t strips = (rows + panelWidth - 1) / panelWidth;
-      pool.run(strips, Schedule::dynamic, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin * panelWidth; row < std::min(rows, end * panelWidth);
-             row += panelWidth)
-          blocks->rows(row, std::min(panelWidth, rows - row),
-                       static_cast<std::byte *>(out) + row * rowBytes);
-      });
-    }
+    makeBlocks(*blocks, *format, use, out, pool);
+    if (const auto value = blocks->beyond())
+      return dataError(fmt::format("parameter {}{} holds {}, which {} cannot keep (its largest is "
+                                   "{}); f32 can",
+                                   use.name, origin.empty() ? "" : " in " + origin, *value,
+                                   format->name, format->largest));
   } else if (use.layout == Layout::panels) {
     packPanels(values, panelShape(use), use.transposed, out, pool);
   } else {

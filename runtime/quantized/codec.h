@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,9 @@ struct BlockFormat {
   /// does. Null: the format can only be read. Whatever is finite gives finite values again: scales
   /// too large for f16 become its largest. A NaN or an infinity makes the values of its block NaN.
   void (*quantise)(const float *in, int64_t count, void *blocks);
+
+  /// The largest magnitude it can hold; of the formats that can be written.
+  float largest = std::numeric_limits<float>::max();
 
   /// Bytes of a row of `width` values.
   int64_t rowBytes(int64_t width) const {

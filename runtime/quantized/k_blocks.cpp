@@ -306,7 +306,9 @@ PartScale partScaleOfQ4K(const uint8_t *packed, int part) {
           static_cast<uint8_t>(packed[part + 4] >> 4 | packed[part] >> 6 << 4)};
 }
 
-const BlockFormat q4_kFormat = {"q4_k", length, q4Bytes, dequantiseQ4, quantiseQ4};
-const BlockFormat q6_kFormat = {"q6_k", length, q6Bytes, dequantiseQ6, quantiseQ6};
+// Q4_K's minima reach less far than its values; a scale of Q6_K times what it scales.
+const BlockFormat q4_kFormat = {"q4_k", length, q4Bytes, dequantiseQ4, quantiseQ4, 63 * largestF16};
+const BlockFormat q6_kFormat = {"q6_k",       length,     q6Bytes,
+                                dequantiseQ6, quantiseQ6, 127 * 31 * largestF16};
 
 } // namespace heddle::runtime

@@ -94,8 +94,9 @@ void dequantiseInt8(const void *row, int64_t count, float *out) {
 
 } // namespace
 
-const BlockFormat q8_0Format = {"q8_0", length, q8Bytes, dequantiseQ8, quantiseQ8};
-const BlockFormat q4_0Format = {"q4_0", length, q4Bytes, dequantiseQ4, quantiseQ4};
+const BlockFormat q8_0Format = {"q8_0",       length,     q8Bytes,
+                                dequantiseQ8, quantiseQ8, 127 * largestF16};
+const BlockFormat q4_0Format = {"q4_0", length, q4Bytes, dequantiseQ4, quantiseQ4, 8 * largestF16};
 const BlockFormat int8Format = {"int8", 0, 4, dequantiseInt8, quantiseInt8};
 
 } // namespace heddle::runtime

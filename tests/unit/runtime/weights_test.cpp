@@ -7,7 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <limits>
+#include <memory>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -317,6 +320,30 @@ TEST(RandomValues, IndicesPast32BitsGoOn) {
   EXPECT_EQ(std::memcmp(across, before, 16), 0);
   EXPECT_EQ(std::memcmp(across + 4, after, 16), 0);
   EXPECT_NE(std::memcmp(after, start, 16), 0);
+}
+
+// Blocks would keep the largest they can in its place.
+TEST(WeightStore, ValuesThatBlocksCannotKeepAreRefused) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const ElementType type :
+       {ElementType::q8_0, ElementType::q4_0, ElementType::q4_k, ElementType::q6_k})
+    for (const Layout layout : {Layout::plain, Layout::panels}) {
+      const ParamUse asked = use("w", {3, 256}, type, layout, layout == Layout::panels);
+      const float largest = blockFormat(type)->largest;
+      std::vector<float> values(3 * 256, 0.5f);
+      const auto storeWith = [&](float value) {
+        values[600] = value;
+        auto store = std::make_unique<WeightStore>();
+        EXPECT_TRUE(store->add("w", {ElementType::f32, {3, 256}, values.data()}));
+        return store;
+      };
+      EXPECT_NE(bindOne(*storeWith(-largest), asked), nullptr);
+      for (const float beyond : {std::nextafter(largest, infinity), -infinity, std::nanf("")})
+        EXPECT_EQ(bindError(*storeWith(beyond), asked)
+                      .find(fmt::format("parameter w holds {}, which {} cannot keep", beyond,
+                                        typeName(type))),
+                  0);
+    }
 }
 
 TEST(WeightStore, ErrorsNameTheParameter) {
