@@ -7,7 +7,6 @@
 #include "runtime/weights.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <map>
@@ -79,9 +78,7 @@ void addModel(Inspection &result, const OpenOptions &options) {
   }
   for (const UnusedTensor &tensor : checkpoint->unused)
     uses[tensor.published] = "not used: " + tensor.reason;
-  if (!checkpoint->unusedKeys.empty())
-    result.model.push_back(
-        {"keys_not_used", fmt::format("{}", fmt::join(checkpoint->unusedKeys, ", "))});
+  result.unusedKeys = checkpoint->unusedKeys;
   // A format whose tensors have no description of their own.
   if (result.tensors.empty())
     describeTensors(result, *checkpoint);

@@ -29,6 +29,7 @@ struct Inspection {
   std::string format;                  ///< "GGUF version 3"
   std::vector<InspectedFact> metadata; ///< as the file has it
   std::vector<InspectedFact> model;    ///< as Heddle understands it; empty where it does not
+  std::vector<std::string> unusedKeys; ///< of the file, which Heddle knows and has no use for
   std::vector<InspectedTensor> tensors;
   std::vector<std::string> remarks; ///< why the model cannot be run, what is odd
   bool runs = false;                ///< whether Heddle opens it as a model

@@ -44,12 +44,20 @@ struct FoundWords {
   std::vector<InspectedFact> facts = {};
 };
 
+/// With the keys that are not used, where the file has such.
+static std::vector<InspectedFact> modelFactsOf(const Inspection &found) {
+  std::vector<InspectedFact> facts = found.model;
+  if (!found.unusedKeys.empty())
+    facts.push_back({"keys_not_used", fmt::format("{}", fmt::join(found.unusedKeys, ", "))});
+  return facts;
+}
+
 static std::string textOf(const Inspection &found, const FoundWords &tokenizer) {
   std::string text = fmt::format("{}: {}\n", found.path, found.format);
   if (!found.metadata.empty())
     text += "\n" + bold("metadata") + "\n" + factsText(found.metadata);
   if (!found.model.empty())
-    text += "\n" + bold("model") + "\n" + factsText(found.model) +
+    text += "\n" + bold("model") + "\n" + factsText(modelFactsOf(found)) +
             fmt::format("  {} parameters; tokenizer: {}\n", found.parameters, tokenizer.file);
   else if (tokenizer.facts.empty() && !tokenizer.file.empty())
     text += fmt::format("\ntokenizer: {}\n", tokenizer.file);
@@ -77,6 +85,7 @@ static Json factsJson(const std::vector<InspectedFact> &facts) {
 
 static Json jsonOf(const Inspection &found, const FoundWords &tokenizer) {
   std::vector<Json> tensors, remarks;
+  std::vector<Json> unusedKeys(found.unusedKeys.begin(), found.unusedKeys.end());
   for (const InspectedTensor &tensor : found.tensors) {
     std::vector<Json> shape(tensor.shape.begin(), tensor.shape.end());
     tensors.push_back(Json::object({{"name", tensor.name},
@@ -95,6 +104,7 @@ static Json jsonOf(const Inspection &found, const FoundWords &tokenizer) {
                        {"tokenizer", tokenizer.file},
                        {"words", factsJson(tokenizer.facts)},
                        {"model", factsJson(found.model)},
+                       {"keys_not_used", Json::array(unusedKeys)},
                        {"metadata", factsJson(found.metadata)},
                        {"tensors", Json::array(tensors)},
                        {"remarks", Json::array(remarks)}});

@@ -162,6 +162,13 @@ RotaryConfig readHfRotary(ConfigReader &config, int64_t headWidth, int64_t conte
   // Of all entries at most: what is beyond them is refused below.
   const auto dims = int64_t(double(headWidth) * std::min(turned, 1.0));
   rotary.dims = dims == headWidth ? 0 : dims;
+  if (turned == 1 && dims % 2 != 0) {
+    config.fail(config.has("head_dim") ? "head_dim" : "hidden_size",
+                fmt::format("what gives heads an even number of entries, which turn in pairs "
+                            "(here {})",
+                            headWidth));
+    return rotary;
+  }
   if (turned > 1 || dims < 2 || dims % 2 != 0) {
     config.fail(
         "partial_rotary_factor",

@@ -335,6 +335,13 @@ TEST(HfConfig, RefusesScalingsThatMakeNoSense) {
   for (const double share : {1.5, 1e18, 1e308})
     EXPECT_THAT(errorOf(with(llamaJson(), {{"partial_rotary_factor", share}})),
                 HasSubstr("expected a share that makes an even number of a head's 8 entries turn"));
+  const JsonValue heads = with(llamaJson(), {{"num_attention_heads", 4}});
+  constexpr const char *even = "expected what gives heads an even number of entries, which turn in "
+                               "pairs (here 65)";
+  EXPECT_THAT(errorOf(with(heads, {{"hidden_size", 260}})),
+              AllOf(HasSubstr("'hidden_size' is 260"), HasSubstr(even)));
+  EXPECT_THAT(errorOf(with(heads, {{"head_dim", 65}})),
+              AllOf(HasSubstr("'head_dim' is 65"), HasSubstr(even)));
 }
 
 TEST(HfConfig, WindowsOfAllLayersOrSome) {

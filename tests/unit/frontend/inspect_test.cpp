@@ -164,7 +164,7 @@ TEST(Inspect, ReadsNoTablesThatAreTied) {
   EXPECT_EQ(inspected->tensors.back().name, "lm_head.weight");
   EXPECT_EQ(inspected->tensors.back().use,
             "not used: tied to token_embedding, which it must equal");
-  EXPECT_EQ(inspected->model.back().value, "torch_dtype");
+  EXPECT_EQ(inspected->unusedKeys, std::vector<std::string>{"torch_dtype"});
 }
 
 } // namespace
