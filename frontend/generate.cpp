@@ -53,7 +53,7 @@ Result<GeneratedText> generateText(Session &session, const Tokenizer &tokenizer,
   Utf8Stream characters;
   StopTexts stops(std::exchange(options.stop, {}));
   std::optional<Error> failure;
-  int32_t previous = ids->empty() ? tokenizer.bos() : ids->back();
+  int32_t previous = tokenizer.lastOf(*ids);
   auto give = [&](const std::string &text) {
     generated.text += text;
     return text.empty() || !onText || onText(text);

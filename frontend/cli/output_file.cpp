@@ -50,6 +50,10 @@ Status OutputFile::open() {
     return file < 0 ? Status(failed()) : Status();
   }
   target = targetOf(path);
+  // Before the work rather than after it: the longest name it may stand under until it is whole.
+  const std::string longest = target + ".1234567-99";
+  if (lstat(longest.c_str(), &existing) != 0 && errno == ENAMETOOLONG)
+    return failed();
   if (openNameless())
     return {};
   temporary = target + ".XXXXXX";
@@ -86,11 +90,11 @@ Status OutputFile::nameWhole() {
   // The process and a count tell apart whoever does so at once.
   for (int count = 0; count < 100; ++count) {
     temporary = target + "." + std::to_string(getpid()) + "-" + std::to_string(count);
+    removeOnInterrupt(temporary.c_str());
     if (linkat(AT_FDCWD, ownLink(file).c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) ==
-        0) {
-      removeOnInterrupt(temporary.c_str());
+        0)
       return {};
-    }
+    keepOnInterrupt(temporary.c_str());
     if (errno != EEXIST)
       break;
   }

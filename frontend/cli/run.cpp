@@ -310,7 +310,7 @@ static Json describe(const Generated &generated, const Speed &speed, const Print
 static int generate(Session &session, const RunOptions &options, std::span<const int32_t> prompt,
                     const Tokenizer *tokenizer, std::span<const int64_t> modelEnds, bool quiet) {
   size_t echoed = options.echo ? 0 : prompt.size();
-  int32_t before = echoed > 0 ? prompt[echoed - 1] : TextMarks::none;
+  const int32_t before = tokenizer ? tokenizer->lastOf(prompt.first(echoed)) : TextMarks::none;
   const bool asJson = options.json == "-";
   Printer printer(tokenizer, options.print == "ids", asJson, before, options.stop);
   GenerateOptions generation{.tokens = options.tokens, .sampling = options.sampling};

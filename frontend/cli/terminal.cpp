@@ -126,6 +126,8 @@ static void interrupted(int signal) {
   }
   if (signal == SIGINT)
     _exit(exitInterrupted);
+  if (getpid() == 1) // of a container, whom no signal ends
+    _exit(128 + signal);
   raise(signal); // its own end again, see SA_RESETHAND, as soon as this returns
 }
 

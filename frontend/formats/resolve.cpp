@@ -209,8 +209,9 @@ Status resolveTensors(Checkpoint &checkpoint, const StoredFiles &stored, const F
   constexpr int64_t fewLayers = 64, leastOfLayer = 6, widestHead = 1 << 16;
   if (checkpoint.config.layers > std::max(fewLayers, std::ssize(stored.tensors) / leastOfLayer))
     return dataError(fmt::format("{}: the configuration asks for {} layers, but there are only {} "
-                                 "tensors",
-                                 checkpoint.path, checkpoint.config.layers, stored.tensors.size()));
+                                 "tensors, expected at least {} for each layer",
+                                 checkpoint.path, checkpoint.config.layers, stored.tensors.size(),
+                                 leastOfLayer));
   if (checkpoint.config.headWidth > widestHead)
     return dataError(fmt::format("{}: the configuration asks for heads that are {} wide: expected "
                                  "at most {}",

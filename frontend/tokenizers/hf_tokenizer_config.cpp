@@ -56,13 +56,18 @@ std::optional<bool> addsSign(const JsonValue &tokenizer) {
     return scheme.is_null() ? member(divides, "add_prefix_space") != false : scheme != "never";
   }
   const JsonValue &normalizer = member(tokenizer, "normalizer");
-  bool replaces = false;
+  constexpr const char *sign = "\u2581";
+  const auto replaces = [&](const JsonValue &step) {
+    return member(step, "type") == "Replace" && member(member(step, "pattern"), "String") == " " &&
+           member(step, "content") == sign;
+  };
+  bool isSpelled = replaces(normalizer);
   for (const JsonValue &step : member(normalizer, "normalizers")) {
-    if (member(step, "type") == "Prepend")
+    if (member(step, "type") == "Prepend" && member(step, "prepend") == sign)
       return true;
-    replaces |= member(step, "type") == "Replace";
+    isSpelled |= replaces(step);
   }
-  return replaces || member(normalizer, "type") == "Replace" ? std::optional(false) : std::nullopt;
+  return isSpelled ? std::optional(false) : std::nullopt;
 }
 
 /// The library makes the steps of these classes anew where the file says whether they add a space.

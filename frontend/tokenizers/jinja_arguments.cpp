@@ -8,7 +8,8 @@
 namespace heddle::jinja {
 
 std::optional<Value> Arguments::take(std::string_view name) {
-  const auto found = std::ranges::find(named, name, [](const auto &one) { return one.first; });
+  const auto found =
+      std::ranges::find_if(named, [&](const auto &one) { return one.first == name; });
   if (found == named.end())
     return std::nullopt;
   Value value = std::move(found->second);

@@ -160,6 +160,10 @@ int onCallout(pcre2_callout_block *block, void *data) {
 } // namespace
 
 Result<Pattern> Pattern::compile(std::string_view expression) {
+  constexpr size_t longest = 1 << 16; // some twenty times what any published one has
+  if (expression.size() > longest)
+    return dataError(
+        fmt::format("an expression of {} bytes, expected at most {}", expression.size(), longest));
   const auto dialect = translateExpression(expression);
   if (!dialect)
     return dialect.error();

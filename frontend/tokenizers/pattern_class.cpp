@@ -30,6 +30,13 @@ constexpr std::string_view noHexDigits =
 constexpr std::string_view categories[] = {"Lultmo", "Mnce", "Ndlo",  "Pcdseifo",
                                            "Smcko",  "Zslp", "Ccfnos"};
 
+bool isCategory(std::string_view name) {
+  return std::ranges::any_of(categories, [&](std::string_view category) {
+    return name.size() <= 2 && name.starts_with(category[0]) &&
+           (name.size() == 1 || category.find(name[1], 1) != std::string_view::npos);
+  });
+}
+
 constexpr int deepestClass = 20;
 
 bool isHexadecimal(std::string_view digits, size_t count) {
@@ -42,10 +49,11 @@ size_t escapeLength(std::string_view text) {
   if (text.size() < 2)
     return text.size();
   const char letter = text[1], open = text.size() > 2 ? text[2] : '\0';
-  const size_t close = text.find(open == '{' ? '}' : open == '<' ? '>' : '\'', 3);
   if (std::string_view("xogk").find(letter) != std::string_view::npos &&
-      std::string_view("{<'").find(open) != std::string_view::npos)
+      std::string_view("{<'").find(open) != std::string_view::npos) {
+    const size_t close = text.find(open == '{' ? '}' : open == '<' ? '>' : '\'', 3);
     return close == std::string_view::npos ? text.size() : close + 1;
+  }
   const std::string_view digits = letter == 'x' ? text.substr(2, 2) : text.substr(2);
   const bool hasDigits = letter == 'x' || (letter >= '0' && letter <= '9');
   if (hasDigits)
@@ -85,7 +93,7 @@ std::optional<std::string> complementOf(std::string_view contents) {
   }
   if (names.size() == 1)
     return fmt::format("\\P{{{}}}", names.front());
-  if (!std::ranges::all_of(names, [](std::string_view name) { return name.size() <= 2; }))
+  if (!std::ranges::all_of(names, isCategory))
     return std::nullopt;
   const auto isIn = [&](const std::string &name) {
     return std::ranges::find(names, name) != names.end();
@@ -120,6 +128,17 @@ struct CharacterSet {
   }
   bool isPlain() const { return group.empty() && !isNegated; }
 };
+
+/// The length of the `[:name:]` or `[:^name:]` that `text` begins with; 0 where it is a class.
+size_t posixLength(std::string_view text) {
+  if (!text.starts_with("[:"))
+    return 0;
+  const size_t name = text.starts_with("[:^") ? 3 : 2;
+  const size_t close = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz", name);
+  return close != std::string_view::npos && close > name && text.substr(close).starts_with(":]")
+             ? close + 2
+             : 0;
+}
 
 /// Of `[:name:]` or `[:^name:]`.
 CharacterSet posixClass(std::string_view text) {
@@ -213,8 +232,7 @@ private:
   void readMember(Union &now, int depth) {
     if (rest.empty())
       return refuse("a class without an end");
-    if (isNext("[:") && rest.find(":]") != std::string_view::npos) {
-      const size_t length = rest.find(":]") + 2;
+    if (const size_t length = posixLength(rest)) {
       addSet(now, posixClass(rest.substr(0, length)));
       rest.remove_prefix(length);
     } else if (isNext("[")) {

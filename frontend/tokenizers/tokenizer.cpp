@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 namespace heddle {
 
@@ -52,6 +53,12 @@ int32_t Tokenizer::following(int32_t previous, int32_t token) const {
   const auto inside = piece(token, token), added = piece(previous, token);
   const bool isMark = !inside || inside->empty() || token == bos();
   return isMark || (beginsWithText && added->empty()) ? previous : token;
+}
+
+int32_t Tokenizer::lastOf(std::span<const int32_t> tokens) const {
+  return std::accumulate(
+      tokens.begin(), tokens.end(), int32_t{TextMarks::none},
+      [&](int32_t previous, int32_t token) { return following(previous, token); });
 }
 
 Result<std::string> Tokenizer::decode(std::span<const int32_t> tokens) const {

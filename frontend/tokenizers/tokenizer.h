@@ -65,6 +65,9 @@ public:
   /// the first token that does.
   int32_t following(int32_t previous, int32_t token) const;
 
+  /// What stands before the token that comes after `tokens`, which begin a text.
+  int32_t lastOf(std::span<const int32_t> tokens) const;
+
   /// How the vocabulary spells `token`, marks too; empty where it is outside the vocabulary.
   virtual std::string_view spelling(int32_t token) const = 0;
 

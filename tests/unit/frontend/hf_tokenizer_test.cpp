@@ -361,7 +361,9 @@ TEST(HfTokenizer, AgreesWithTheConfigurationOnTheSpaceBeforeAText) {
                                  R"("prepend_scheme":"never")"),
                     old = with(with(unigram, metaspace, R"("add_prefix_space":false)"), metaspace,
                                R"("add_prefix_space":false)"),
-                    bare = with(withFallback, R"({"type":"Prepend","prepend":"▁"},)", "");
+                    bare = with(withFallback, R"({"type":"Prepend","prepend":"▁"},)", ""),
+                    other =
+                        with(bare, R"("pattern":{"String":" "},)", R"("pattern":{"String":"x"},)");
   for (const char *of : {"LlamaTokenizer", "LlamaTokenizerFast"}) {
     for (const std::string &adds : {unigram, withFallback}) {
       EXPECT_EQ(errorOf(adds, config(of, "true")), "opened");
@@ -369,6 +371,9 @@ TEST(HfTokenizer, AgreesWithTheConfigurationOnTheSpaceBeforeAText) {
       EXPECT_THAT(errorOf(adds, config(of, "false")),
                   HasSubstr("add_prefix_space is false, but tokenizer.json puts a space before"));
     }
+    // Whatever it replaces, it is no sign.
+    EXPECT_EQ(errorOf(other, config(of, "true")), "opened");
+    EXPECT_EQ(errorOf(other, config(of, "false")), "opened");
     for (const std::string &addsNone : {never, old, bare}) {
       EXPECT_EQ(errorOf(addsNone, config(of, "false")), "opened");
       EXPECT_THAT(errorOf(addsNone, config(of, "true")),

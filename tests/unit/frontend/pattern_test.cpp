@@ -69,6 +69,13 @@ TEST(Pattern, JoinsClassesInsideClasses) {
 
 TEST(Pattern, IntersectsAndNegatesClassesInsideClasses) {
   EXPECT_THAT(find("[a-z&&[^b]c]", "abcd").texts, ElementsAre("a", "c", "d"));
+  // Names that PCRE2 takes, but are no general categories, are looked at ahead.
+  EXPECT_THAT(find(R"([\p{lu}\p{N}&&[^x]])", "aA1x").texts, ElementsAre("A", "1"));
+  EXPECT_THAT(find(R"([\p{^L}\p{N}&&[^-]])", "a1-.").texts, ElementsAre("1", "."));
+  EXPECT_THAT(find(R"([\p{Yi}\p{N}&&[^x]])", "1x\ua000").texts, ElementsAre("1", "\ua000"));
+  // A class within a class, since no name stands between the colons.
+  EXPECT_THAT(find("[a[:]]", "a:b").texts, ElementsAre("a", ":"));
+  EXPECT_THAT(find("[[:,;]x]y:]", "xy:]").texts, ElementsAre("xy:]"));
   EXPECT_THAT(find("[^a-d&&b-z]", "abcdez1").texts, ElementsAre("a", "e", "z", "1"));
   EXPECT_THAT(find("[a-c&&[b-d]&&[^c]]+", "abcd").texts, ElementsAre("b"));
   EXPECT_THAT(find("[a[^b-z]]+", "abz1").texts, ElementsAre("a", "1"));
@@ -134,7 +141,9 @@ TEST(Pattern, RefusesWhatOnlyOneOfTheDialectsHas) {
   for (const auto &[expression, what] : wrong)
     EXPECT_THAT(find(expression, "a").error, HasSubstr(std::string("it has ") + what))
         << expression;
-  EXPECT_THAT(find(std::string(100000, '['), "a").error, HasSubstr("classes in more than 20"));
+  EXPECT_THAT(find(std::string(65537, 'a'), "a").error,
+              HasSubstr("an expression of 65537 bytes, expected at most 65536"));
+  EXPECT_THAT(find(std::string(60000, '['), "a").error, HasSubstr("classes in more than 20"));
 }
 
 TEST(Pattern, LooksAheadOverRuns) {
