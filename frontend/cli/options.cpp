@@ -239,7 +239,7 @@ void Parser::addAllowUnknown(OpenOptions &opening) {
 
 CLI::Option *Parser::addJson(std::string &file) {
   summary = &file;
-  writes(file, "--json: ", " is a file of the model; the summary needs its own");
+  writes(file, "--json: ", " is read, or written already; the summary needs a file of its own");
   return parser.add_option("--json", file, "write the result as JSON to this file; - prints it")
       ->type_name("FILE");
 }

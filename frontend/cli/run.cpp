@@ -119,6 +119,7 @@ static void addRunOptions(Parser &parser, RunOptions &options) {
                               "a file that holds it (- is standard input)");
   auto *ids =
       app.add_option("--prompt-ids", options.promptIds, "its token ids, all of them: 1,403,407");
+  parser.reads(options.promptFile);
   prompt->type_name("TEXT")->excludes(file)->excludes(ids);
   file->type_name("FILE")->excludes(ids);
   ids->type_name("IDS");
@@ -385,6 +386,9 @@ static Result<Prepared> prepare(const RunOptions &options, const LoadedModel &mo
                           model.checkpoint);
   if (!prompt)
     return prompt.error();
+  if (prompt->empty())
+    return usageError("there is nothing to begin with, since the tokenizer has no mark that begins "
+                      "texts; give a --prompt");
   const int64_t context = contextFor(options, info, prompt->size());
   if (Status fits = checkPrompt(prompt->size(), context); !fits)
     return fits.error();

@@ -85,6 +85,7 @@ int score(const Invocation &invocation) {
   app.add_option("--tokenizer", tokenizerPath, "the tokenizer; found beside the checkpoint")
       ->type_name("FILE");
   parser.reads(tokenizerPath);
+  parser.reads(file);
   parser.addJson(json);
   if (auto code = parser.parse())
     return *code;
