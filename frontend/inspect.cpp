@@ -2,6 +2,7 @@
 
 #include "frontend/formats/file_kind.h"
 #include "frontend/formats/gguf_files.h"
+#include "frontend/formats/hf_folder.h"
 #include "frontend/formats/safetensors.h"
 #include "frontend/inspect_model.h"
 #include "runtime/weights.h"
@@ -113,6 +114,25 @@ Status describeGguf(Inspection &result, std::shared_ptr<const runtime::MappedFil
   return {};
 }
 
+InspectedTensor described(const StoredTensor &tensor) {
+  return {.name = tensor.name,
+          .type = std::string(tensor.storage->name),
+          .shape = tensor.shape,
+          .bytes = tensor.bytes,
+          .use = {}};
+}
+
+/// A folder whose model is not known, or does not fit; false where its files are damaged.
+bool describeFolder(Inspection &result) {
+  const auto stored = openHfWeights(result.path);
+  if (!stored)
+    return false;
+  result.format = formatOf(*stored);
+  for (const StoredFiles::Tensor &each : stored->tensors)
+    result.tensors.push_back(described(each.tensor));
+  return true;
+}
+
 Status describeSafetensors(Inspection &result, std::span<const std::byte> bytes) {
   const auto content = parseSafetensors(bytes, result.path);
   if (!content)
@@ -121,11 +141,7 @@ Status describeSafetensors(Inspection &result, std::span<const std::byte> bytes)
   for (const auto &[key, value] : content->metadata)
     result.metadata.push_back({key, value});
   for (const StoredTensor &tensor : content->tensors)
-    result.tensors.push_back({.name = tensor.name,
-                              .type = std::string(tensor.storage->name),
-                              .shape = tensor.shape,
-                              .bytes = tensor.bytes,
-                              .use = {}});
+    result.tensors.push_back(described(tensor));
   return {};
 }
 
@@ -151,6 +167,8 @@ Result<Inspection> inspectFiles(const std::string &path, const OpenOptions &opti
       return described.error();
   }
   addModel(result, options);
+  if (!result.runs && std::filesystem::is_directory(path, ignored))
+    isDescribed = describeFolder(result);
   if (!result.runs && !isDescribed)
     return dataError(result.remarks.front());
   return result;

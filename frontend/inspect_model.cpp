@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace heddle {
 
 namespace {
@@ -146,7 +148,8 @@ std::vector<InspectedFact> tokenizerFacts(const Tokenizer &tokenizer) {
         {"begins_texts", mark(marks.bos) + (marks.addsBos ? "" : ", where it is asked for")});
   std::vector<std::string> ends;
   for (const int32_t id : marks.ends)
-    ends.push_back(mark(id));
+    if (std::string text = mark(id); std::ranges::find(ends, text) == ends.end())
+      ends.push_back(std::move(text));
   if (!ends.empty())
     facts.push_back({"ends_texts", fmt::format("{}", fmt::join(ends, ", "))});
   std::string chat = "none";

@@ -141,14 +141,11 @@ Result<Checkpoint> open(const std::string &path, const fs::path &folder, Result<
   auto config = parseHfConfig(*json, configPath, options.allowUnknown);
   if (!config)
     return config.error();
-  Checkpoint checkpoint{
-      .path = path,
-      .format = fmt::format("safetensors, {}", stored->files.size() == 1
-                                                   ? std::string("one file")
-                                                   : fmt::format("{} files", stored->files.size())),
-      .config = config->model,
-      .beginToken = config->beginToken,
-      .endTokens = config->endTokens};
+  Checkpoint checkpoint{.path = path,
+                        .format = formatOf(*stored),
+                        .config = config->model,
+                        .beginToken = config->beginToken,
+                        .endTokens = config->endTokens};
   checkpoint.unusedKeys = config->unused;
   const bool isTextPart = config->isTextPart;
   if (Status resolved = resolveTensors(
@@ -171,6 +168,17 @@ Result<Checkpoint> openHfFolder(const std::string &path, const OpenOptions &opti
     return dataError(path + ": is a directory without config.json; heddle opens folders with "
                             "config.json and model.safetensors");
   return open(path, path, openWeights(path), options);
+}
+
+std::string formatOf(const StoredFiles &stored) {
+  return stored.files.size() == 1 ? "safetensors, one file"
+                                  : fmt::format("safetensors, {} files", stored.files.size());
+}
+
+Result<StoredFiles> openHfWeights(const std::string &path) {
+  if (auto json = readJsonFile((fs::path(path) / "config.json").string()); !json)
+    return json.error();
+  return openWeights(path);
 }
 
 Result<Checkpoint> openSafetensors(const std::string &path, const OpenOptions &options) {

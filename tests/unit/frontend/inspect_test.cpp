@@ -167,5 +167,32 @@ TEST(Inspect, ReadsNoTablesThatAreTied) {
   EXPECT_EQ(inspected->unusedKeys, std::vector<std::string>{"torch_dtype"});
 }
 
+// What is in it is told of a model that is not known, too, and why it does not run.
+TEST(Inspect, DescribesFoldersOfModelsThatItDoesNotRun) {
+  const test::TemporaryFolder folder;
+  const std::string header =
+      R"({"wte.weight":{"dtype":"BF16","shape":[3,2],"data_offsets":[0,12]}})";
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(header.size());
+  const std::string path = folder.write("model.safetensors", bytes + header + std::string(12, 'x'));
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  folder.write("config.json", R"({"model_type":"someday"})");
+  const auto found = inspectFiles(parent);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_FALSE(found->runs);
+  EXPECT_EQ(found->format, "safetensors, one file");
+  ASSERT_EQ(found->tensors.size(), 1u);
+  EXPECT_EQ(found->tensors.front().name, "wte.weight");
+  EXPECT_EQ(found->tensors.front().type, "BF16");
+  ASSERT_EQ(found->remarks.size(), 1u);
+  EXPECT_NE(found->remarks.front().find("'someday'"), std::string::npos);
+  // Damaged files are errors as before.
+  folder.write("config.json", "{");
+  EXPECT_FALSE(inspectFiles(parent));
+  folder.write("config.json", R"({"model_type":"someday"})");
+  folder.write("model.safetensors", bytes);
+  EXPECT_FALSE(inspectFiles(parent));
+}
+
 } // namespace
 } // namespace heddle
