@@ -65,6 +65,7 @@ void addModel(Inspection &result, const OpenOptions &options) {
   result.runs = true;
   result.format = checkpoint->format;
   result.model = modelFacts(checkpoint->config);
+  result.vocabulary = checkpoint->config.vocabulary;
   result.remarks = checkpoint->remarks;
   std::map<std::string_view, std::string> uses;
   for (const TensorInfo &tensor : checkpoint->tensors) {

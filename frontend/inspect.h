@@ -33,6 +33,7 @@ struct Inspection {
   std::vector<InspectedTensor> tensors;
   std::vector<std::string> remarks; ///< why the model cannot be run, what is odd
   bool runs = false;                ///< whether Heddle opens it as a model
+  int64_t vocabulary = 0;           ///< words of the model
   int64_t parameters = 0;           ///< of the model
   int64_t unpackedBytes = 0;        ///< memory beside the file, for what is not read as stored
 };

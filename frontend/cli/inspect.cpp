@@ -110,16 +110,15 @@ static Json jsonOf(const Inspection &found, const FoundWords &tokenizer) {
                        {"remarks", Json::array(remarks)}});
 }
 
-static FoundWords wordsOf(const std::string &path, const OpenOptions &options) {
-  auto checkpoint = openCheckpoint(path, options);
-  if (!checkpoint) {
+static FoundWords wordsOf(const std::string &path, const Inspection &inspected) {
+  if (!inspected.runs) {
     // A vocabulary without a model.
     if (!mayBeTokenizer(path))
       return {};
     auto alone = openTokenizer(path);
     return alone ? FoundWords{path, tokenizerFacts(**alone)} : FoundWords{alone.error().message};
   }
-  auto found = findTokenizer(path, checkpoint->config.vocabulary);
+  auto found = findTokenizer(path, inspected.vocabulary);
   if (!found)
     return {found.error().message};
   return found->tokenizer ? FoundWords{found->path, tokenizerFacts(*found->tokenizer)}
@@ -178,7 +177,7 @@ int inspect(const Invocation &invocation) {
   if (!found)
     return fail(found.error());
   const FoundWords tokenizer =
-      *isDescribed ? FoundWords{"none; --tokenizer names one"} : wordsOf(path, options);
+      *isDescribed ? FoundWords{"none; --tokenizer names one"} : wordsOf(path, *found);
   Status written = report(textOf(*found, tokenizer), jsonOf(*found, tokenizer), json);
   return written ? exitOk : fail(written.error());
 }
